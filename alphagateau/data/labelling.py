@@ -42,10 +42,8 @@ def label(job: LabelJob, should_stop: Callable[[], bool], report: Callable[[Pace
         raise DataError(str(error)) from None
     try:
         if job.multipv and first.most_lines < job.game.max_legal_moves:
-            raise DataError(
-                f"engine {job.command!r} shows at most {first.most_lines} moves (MultiPV), and boards of "
-                f"{job.game.name} have up to {job.game.max_legal_moves}"
-            )
+            boards = f"boards of {job.game.name} have up to {job.game.max_legal_moves}"
+            raise DataError(f"engine {job.command!r} shows at most {first.most_lines} moves (MultiPV), and {boards}")
         manifest = label_files.labels_manifest(job, engine_facts(job, first.name, first.options))
         known = read_known(job, manifest)  # may refuse the job, which then writes nothing
         threads = Workers(job, label_files.write_manifest(job.output, manifest), units, known, should_stop)

@@ -114,10 +114,8 @@ def _wait_for(coordinator: str) -> None:
         except OSError as error:
             reason = error.strerror or str(error)
         time.sleep(0.5)
-    raise ProcessError(
-        f"no coordinator answers at {coordinator} after {START_SECONDS} s ({reason}): "
-        "process 0 must run there, and its port be open to this host"
-    )
+    why = f"no coordinator answers at {coordinator} after {START_SECONDS} s ({reason})"
+    raise ProcessError(f"{why}: process 0 must run there, and its port be open to this host")
 
 
 def _print_at_abort(sentence: str) -> None:

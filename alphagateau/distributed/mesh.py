@@ -54,12 +54,8 @@ def make_mesh(num_shares: int, devices: Sequence | None = None) -> Mesh:
         near = [n for n in fits if n < count][-1:] + [n for n in fits if n > count][:1]
         below = num_shares // count * count
         shares = f"{below} or {below + count}" if below else f"{count}"
-        raise everywhere(
-            DeviceError(
-                f"{count} devices cannot share num_shares = {num_shares} evenly: "
-                f"use {' or '.join(map(str, near))} devices, or num_shares {shares}"
-            )
-        )
+        advice = f"use {' or '.join(map(str, near))} devices, or num_shares {shares}"
+        raise everywhere(DeviceError(f"{count} devices cannot share num_shares = {num_shares} evenly: {advice}"))
     return Mesh(np.array(devices), (AXIS,))
 
 

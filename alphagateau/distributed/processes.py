@@ -102,12 +102,8 @@ def check_same(facts: Mapping[str, str]) -> None:
     for name, (i, other) in itertools.product(names, enumerate(by_process)):
         mine, theirs = by_process[0].get(name), other.get(name)
         if mine != theirs:
-            raise everywhere(
-                ProcessError(
-                    "the processes of a run must be alike, but they differ in "
-                    f"{name}: {mine} in process 0, {theirs} in process {i}"
-                )
-            )
+            difference = f"{name}: {mine} in process 0, {theirs} in process {i}"
+            raise everywhere(ProcessError(f"the processes of a run must be alike, but they differ in {difference}"))
 
 
 def check_shared(folder: Path) -> None:
@@ -128,12 +124,8 @@ def check_shared(folder: Path) -> None:
     if is_first():
         (folder / name).unlink()
     if hosts:
-        raise everywhere(
-            ProcessError(
-                f"{hosts[0]} does not see what process 0 writes in {where}: "
-                "the run's folder must be on a file system that all hosts share"
-            )
-        )
+        why = f"{hosts[0]} does not see what process 0 writes in {where}"
+        raise everywhere(ProcessError(f"{why}: the run's folder must be on a file system that all hosts share"))
 
 
 def first_of(text: str | None) -> str | None:

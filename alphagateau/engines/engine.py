@@ -258,8 +258,7 @@ def read_line(line: bytes) -> ScoredLine | None:
     if (score := SCORE.search(head)) is None or b"erbound" in head:  # lowerbound, upperbound
         return None
     depth, move = DEPTH.search(head), MOVE.match(shown)
-    kind = "cp" if score[1] == b"cp" else "mate"
-    return ScoredLine(kind, int(score[2]), int(depth[1]) if depth else 0, move[0].decode() if move else "")
+    return ScoredLine(score[1].decode(), int(score[2]), int(depth[1]) if depth else 0, move[0].decode() if move else "")
 
 
 def _text(line: bytes) -> str:

@@ -14,11 +14,9 @@ def action_names(game: Game) -> list[str]:
     squares = [chess.square(file, rank) for rank in files for file in files]
     moves = []
     for start in squares:
-        of_queen = [chess.Move(start, end) for end in squares if chess.ray(start, end)]
-        of_knight = [
-            chess.Move(start, end) for end in squares if chess.BB_KNIGHT_ATTACKS[start] & chess.BB_SQUARES[end]
-        ]
-        moves += of_queen + of_knight
+        leaps = chess.SquareSet(chess.BB_KNIGHT_ATTACKS[start])
+        moves += [chess.Move(start, end) for end in squares if chess.ray(start, end)]
+        moves += [chess.Move(start, end) for end in squares if end in leaps]
     for rank, last in ((1, 0), (game.size - 2, game.size - 1)):
         for file in files:
             start, ends = chess.square(file, rank), [end for end in (file, file - 1, file + 1) if end in files]

@@ -62,9 +62,8 @@ def board_from_fen(game: Game, fen: str) -> chess.Board:
             f"FEN {shown} has {len(fields)} fields: expected 6 (board, side to move, castling, "
             "en passant, halfmove clock, move number), or the first 4 or 5 of them"
         )
-    wrong = _wrong_fields(game, *fields)
-    if wrong:
-        raise ValueError(f"FEN {shown} has a wrong {wrong[0]}")
+    if wrong := _wrong_field(game, *fields):
+        raise ValueError(f"FEN {shown} has a wrong {wrong}")
     board = game.board_class(" ".join(fields))
     status = board.status()
     faults = [sentence for flag, sentence in FAULTS.items() if status & flag]
@@ -93,10 +92,8 @@ def normalize_fen(fen: str) -> str:
     return " ".join([pieces, side.lower(), castling, en_passant.lower(), clock, number])
 
 
-def _wrong_fields(
-    game: Game, pieces: str, side: str, castling: str, en_passant: str, clock: str, number: str
-) -> list[str]:
-    """The faulty fields of a FEN, each with what was expected."""
+def _wrong_field(game: Game, pieces: str, side: str, castling: str, en_passant: str, clock: str, number: str) -> str:
+    """The first faulty field of a FEN, with what was expected; "" if none is."""
     size, rows, letters = game.size, pieces.split("/"), game.pieces
     is_board = len(rows) == size and all(_width(letters, row) == size for row in rows)
     castlings, rights = ("-|K?Q?k?q?", "- or some of KQkq") if game.castlings else ("-", "-")
@@ -114,7 +111,7 @@ def _wrong_fields(
         "halfmove clock: expected 0 to 9999": re.fullmatch("[0-9]{1,4}", clock),
         "move number: expected 0 to 9999": re.fullmatch("[0-9]{1,4}", number),
     }
-    return [expected for expected, holds in is_valid.items() if not holds]
+    return next((expected for expected, holds in is_valid.items() if not holds), "")
 
 
 def _width(letters: str, row: str) -> int:
@@ -217,13 +214,10 @@ def normalize_uci(board: chess.Board, text: str) -> str:
 def uci_to_edge(game: Game, state: State, uci: str) -> int:
     """The edge of a legal move given in UCI, as `normalize_uci` reads it. Raises ValueError if it is none."""
     moves = legal_moves(game, state)
-    edge = moves.get(uci)
-    if edge is None:
-        edge = moves.get(normalize_uci(to_board(game, state), uci))
-    if edge is None:
-        fen = to_fen(game, state)
-        raise ValueError(f"{uci[:20]!r} is not a move: expected a legal one of {fen}")
-    return edge
+    text = uci if uci in moves else normalize_uci(to_board(game, state), uci)
+    if text not in moves:
+        raise ValueError(f"{uci[:20]!r} is not a move: expected a legal one of {to_fen(game, state)}")
+    return moves[text]
 
 
 def outcome(game: Game, state: State) -> tuple[str, str]:

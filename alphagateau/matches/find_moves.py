@@ -76,10 +76,8 @@ def compiled_search(game_name: str, search: Search, mesh: Mesh) -> Callable[...,
         with engine_failures():
             edges, after, values, nodes = jax.device_get(search_and_step(variables, key_parts, states))
         check_found(states, edges, values)
-        if not variables:
-            return FoundMoves(edges, after, [MoveNote()] * len(edges), nodes)
         rows = zip(values.tolist(), states.color.tolist(), strict=True)
-        notes = [MoveNote(white_score(value, color == 0)) for value, color in rows]
+        notes = [MoveNote(white_score(value, color == 0) if variables else None) for value, color in rows]
         return FoundMoves(edges, after, notes, nodes)
 
     return find

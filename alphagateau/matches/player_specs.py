@@ -80,10 +80,8 @@ def search_of(
         del texts["num_simulations"]  # it makes none in any case
     if unknown := [SHORT_NAMES.get(name, name) for name in texts if name not in types]:
         allowed = ["search", *(SHORT_NAMES.get(name, name) for name in types)]
-        fault = (
-            f"player {spec.text!r}: {unknown[0]!r} is no option of search {algorithm}, expected {', '.join(allowed)}"
-        )
-        raise SpecError(fault + suggestion(unknown[0], allowed))
+        expected = ", ".join(allowed) + suggestion(unknown[0], allowed)
+        raise SpecError(f"player {spec.text!r}: {unknown[0]!r} is no option of search {algorithm}, expected {expected}")
     if texts.get("num_simulations") == "0":
         values["algorithm"], types = "policy", option_types(known["policy"])
         texts = {name: text for name, text in texts.items() if name in types}
@@ -107,9 +105,8 @@ def _read_option(kind: Any, text: str) -> Any:
 def check_search(spec: PlayerSpec, search: SearchConfig, network: NetworkConfig) -> None:
     """Raises SpecError if a player's network lacks what its search needs."""
     if search.needs_action_values and not network.action_values:
-        raise SpecError(
-            f"player {spec.text!r}: its network values no moves, expected one with network.action_values = true"
-        )
+        expected = "one with network.action_values = true"
+        raise SpecError(f"player {spec.text!r}: its network values no moves, expected {expected}")
 
 
 def distinct(player: Player, taken: Collection[str]) -> Player:
@@ -117,9 +114,8 @@ def distinct(player: Player, taken: Collection[str]) -> Player:
     if player.name not in taken:
         return player
     name = f"{player.name} ({player.key[1]}, {player.key[0][:6]})" if player.network else player.name
-    return player._replace(
-        name=next(made for n in itertools.count(1) if (made := f"{name} {n}" if n > 1 else name) not in taken)
-    )
+    names = itertools.chain([name], (f"{name} {n}" for n in itertools.count(2)))
+    return player._replace(name=next(one for one in names if one not in taken))
 
 
 def load_player(
@@ -146,9 +142,8 @@ def load_player(
     check_search(spec, search, network)
     if (split := search.split) not in SPLITS:  # a run's, which may go on to learn
         search = dataclasses.replace(search, split=str(newest_checkpoint(Path(split)).path))
-    known = Identity(
-        run_of(found), found.manifest["iteration"], found.manifest["weights_hash"], player_search_name(search)
-    )
+    iteration, weights = found.manifest["iteration"], found.manifest["weights_hash"]
+    known = Identity(run_of(found), iteration, weights, player_search_name(search))
     return Player(
         name_of(found),
         match_search(game_name, network, search),

@@ -101,8 +101,7 @@ def _undo(thinker: Thinker, setup: Setup, played: Played) -> Answer:
     own = [ply for ply in range(len(played.moves)) if (ply % 2 == 0) == setup.is_white]
     if not own:
         return Answer(played, ("There is no move to take back.",))
-    before = replay(thinker, played.fen, played.moves[: own[-1]])
-    return Answer(before, (render(thinker.game, to_board(thinker.game, before.state), setup.is_white),))
+    return _turn(thinker, setup, replay(thinker, played.fen, played.moves[: own[-1]]))
 
 
 def _move(thinker: Thinker, setup: Setup, played: Played, word: str) -> Answer:

@@ -79,15 +79,11 @@ def cycle_notes(players: Sequence[str], games: Games, fit: Fit) -> tuple[Note, .
         return ()
     names = tuple(players[k] for k in found.worst)
     steps = [f"{a} against {b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
-    return (
-        Note(
-            f"results go round in cycles more than chance explains (statistic {found.statistic:.1f} of {found.freedom} "
-            f"independent cycles, p = {found.p_value:.2g}), most where each does better than its rating: "
-            f"{', '.join(steps if len(steps) > 2 else steps[:1])}",
-            "cycle",
-            names,
-        ),
+    text = (
+        f"results go round in cycles more than chance explains (statistic {found.statistic:.1f} of {found.freedom} "
+        f"independent cycles, p = {found.p_value:.2g}), most where each does better than its rating: "
     )
+    return (Note(text + ", ".join(steps if len(steps) > 2 else steps[:1]), "cycle", names),)
 
 
 def draw_notes(players: Sequence[str], games: Games, nu: float) -> tuple[Note, ...]:

@@ -51,15 +51,9 @@ def game_arrays(results: Results, use_colors: bool) -> Games:
     columns = np.array(rows, dtype=np.float64).reshape(-1, 6)
     (first, second), color = columns[:, :2].T.astype(int), columns[:, 2]
     twins = [[place[index[p.player], index[p.opponent], color] for color in (1, -1)] for p in table.pairs]
-    return Games(
-        first,
-        second,
-        color,
-        columns[:, 3:],
-        len(index),
-        twins=np.array(twins, dtype=int).reshape(-1, 2),
-        pentanomials=np.array([p.counts for p in table.pairs], dtype=np.float64).reshape(-1, 5),
-    )
+    pentanomials = np.array([p.counts for p in table.pairs], dtype=np.float64).reshape(-1, 5)
+    games = Games(first, second, color, columns[:, 3:], len(index), pentanomials=pentanomials)
+    return games._replace(twins=np.array(twins, dtype=int).reshape(-1, 2))
 
 
 def pair_correlation(games: Games, variance: np.ndarray) -> float:

@@ -191,9 +191,7 @@ def _dispersion(games: Games, fit: Fit, given: float | None) -> tuple[float, tup
     if estimate is None:
         text = "too few pairs to estimate whether results scatter more than the model expects"
         return 1.0, (Note(text, "scatter-unknown"),)
-    if estimate <= 1:
-        return 1.0, ()
-    return estimate, (scatter_note(estimate),)
+    return max(estimate, 1.0), (scatter_note(estimate),) if estimate > 1 else ()
 
 
 def scatter_note(dispersion: float) -> Note:

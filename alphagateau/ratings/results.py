@@ -88,11 +88,8 @@ def make_results(rows: Iterable[Row], players: Iterable[str] = (), pairs: Iterab
         most = min(np.sum(games.get((a, b, color), 0)) for color in (1, -1))
         if len(counts) != 5 or counts.min() < 0 or counts.sum() > most:
             raise ResultsError(f"pairs {counts.tolist()} of {a!r} and {b!r}, expected 5 counts of {most} pairs at most")
-    return Results(
-        tuple(order),
-        tuple(Row(a, b, *n.tolist(), color=c) for (a, b, c), n in games.items()),
-        tuple(Pairs(a, b, tuple(n.tolist())) for (a, b, _), n in together.items()),
-    )
+    merged = tuple(Row(a, b, *n.tolist(), color=c) for (a, b, c), n in games.items())
+    return Results(tuple(order), merged, tuple(Pairs(a, b, tuple(n.tolist())) for (a, b, _), n in together.items()))
 
 
 def _add(table: Counts, order: dict[str, int], players: Sequence[str], counts: Sequence[int], color: int) -> None:

@@ -88,10 +88,7 @@ def count_games(games: Sequence[GameResult], players: Iterable[str]) -> Results:
             pairs[white, black, 2 * (won + also_won) + drawn + also_drawn] += 1
         elif opening is not None:
             single[white, black, opening] = result
-    rows = [
-        Row(white, black, *(number * count for count in COUNTS[result]), color=1)
-        for (white, black, result), number in counts.items()
-    ]
+    rows = [Row(a, b, *(n * count for count in COUNTS[result]), color=1) for (a, b, result), n in counts.items()]
     together = [Pairs(a, b, tuple(n * (k == points) for k in range(5))) for (a, b, points), n in pairs.items()]
     return replace(make_results(rows, players, together), alike=find_replays(games))
 

@@ -94,17 +94,16 @@ def sprt(
         ValueError: other counts or hypotheses.
     """
     counts = _counts(pairs)
+    given = f"elo0 is {elo0} and elo1 {elo1}"
     if not elo0 < elo1:
-        raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected elo0 < elo1")
+        raise ValueError(f"{given}, expected elo0 < elo1")
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
         raise ValueError(f"alpha {alpha} and beta {beta}, expected chances of sum below 1")
     score0, score1 = expected_score(np.array([elo0, elo1]))
     if is_normalized and max(-elo0, elo1) > MAX_NORMALIZED:
-        raise ValueError(
-            f"elo0 is {elo0} and elo1 {elo1}, expected at most {MAX_NORMALIZED:g} normalized Elo either way"
-        )
+        raise ValueError(f"{given}, expected at most {MAX_NORMALIZED:g} normalized Elo either way")
     if not is_normalized and not 0 < score0 < score1 < 1:
-        raise ValueError(f"elo0 is {elo0} and elo1 {elo1}, expected Elo differences whose scores are not 0 or 1")
+        raise ValueError(f"{given}, expected Elo differences whose scores are not 0 or 1")
     lower, upper = math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
     if not counts.any():
         return Sprt("continue", 0.0, lower, upper, strength(pairs))

@@ -47,13 +47,8 @@ def model_card(card: Card) -> str:
         "Licence": [card.license],
         "Hash": [f"Weights {manifest['weights_hash']}. {check}"],
     }
-    lines = [
-        f"# {card.name}",
-        "",
-        f"{network_sentence(card)} It learnt {boards}.",
-        "",
-        f"    alphagateau play {folder}",
-    ]
+    lines = [f"# {card.name}", "", f"{network_sentence(card)} It learnt {boards}.", ""]
+    lines += [f"    alphagateau play {folder}"]
     for title, body in sections.items():
         lines += ["", f"## {title}", "", *body]
     return "\n".join(lines) + "\n"
@@ -70,9 +65,8 @@ def training_lines(card: Card) -> list[str]:
     """The run, its commands, commits and origin, a line each."""
     experiment, starts = card.experiment, card.record["starts"]
     decay, done, origin = experiment.training.average_decay, card.manifest["iteration"], origin_name(card)
-    plays = (
-        f"an average of the weights of all steps (decay {decay:g} a step)" if decay else "the weights of the last step"
-    )
+    average = f"an average of the weights of all steps (decay {decay:g} a step)"
+    plays = average if decay else "the weights of the last step"
     lines = [f"- iteration {done} of {experiment.num_iterations}, seed {experiment.seed}; {plays}"]
     lines += [f"- began from the weights of {origin}"] if origin else []
     commits = dict.fromkeys(str(start["commit"]) for start in starts if start.get("commit"))

@@ -77,22 +77,18 @@ def _draw(folder: Path, result: "StudyResult") -> Path:
 
 def study_page(result: "StudyResult") -> str:
     """The page as HTML."""
+    reference = result.reference
+    measures = [
+        (m.name, measure_table(m, reference), effect_table(m), bounds(m), difference_chart(m, reference))
+        for m in result.measures
+    ]
     return render(
         "study.html",
         title=f"Study {result.name}",
         subtitle=f"{len(result.variants)} variants of {result.base}, each with {_seeds(len(result.seeds))}",
         changed=changed_table(result),
         cost=cost_table(result),
-        measures=[
-            (
-                m.name,
-                measure_table(m, result.reference),
-                effect_table(m),
-                bounds(m),
-                difference_chart(m, result.reference),
-            )
-            for m in result.measures
-        ],
+        measures=measures,
         curves=curve_charts(result),
         notes=sentences(result),
         runs=run_table(result.runs),
@@ -198,17 +194,11 @@ def curve_charts(result: "StudyResult") -> list[Chart]:
     charts = []
     for board in dict.fromkeys(curve.board for curve in result.curves):
         for unit, meaning in AXES.items():
-            series = [
-                Series(
-                    curve.variant,
-                    [getattr(p.cost, unit) for p in curve.points],
-                    [p.rating.mean for p in curve.points],
-                    [p.rating.standard_error for p in curve.points],
-                    [(p.low, p.high) for p in curve.points],
-                )
-                for curve in result.curves
-                if curve.board == board
-            ]
+            series = []
+            for _, variant, points in (curve for curve in result.curves if curve.board == board):
+                x, band = [getattr(p.cost, unit) for p in points], [(p.low, p.high) for p in points]
+                y, errors = [p.rating.mean for p in points], [p.rating.standard_error for p in points]
+                series.append(Series(variant, x, y, errors, band))
             if any(any(s.x) for s in series):
                 charts.append(line_chart(series, Labels(f"Elo on {board} by {meaning}", x=meaning, y="Elo")))
     return charts

@@ -17,17 +17,8 @@ from alphagateau.config import ConfigError, Experiment
 from alphagateau.runs.files import reason, remove_half_written
 
 # Keys, and sections of keys, that may change from one start of a run to the next: no checkpoint depends on them.
-CHANGEABLE = {
-    "num_iterations",
-    "checkpoint_every",
-    "sample_games",
-    "aim",
-    "platform",
-    "cpu_devices",
-    "network.kernel",
-    "selfplay.segment_plies",
-    "training.segment_steps",
-}
+CHANGEABLE = {"num_iterations", "checkpoint_every", "sample_games", "aim", "platform", "cpu_devices"}
+CHANGEABLE |= {"network.kernel", "selfplay.segment_plies", "training.segment_steps"}
 CHANGEABLE_SECTIONS = ("evaluation.", "retention.", "health.")
 
 
@@ -57,10 +48,8 @@ def check_folder(run: Path, experiment: Experiment) -> None:
             if (key := line.split(":")[0]) not in changeable and not key.startswith(CHANGEABLE_SECTIONS)
         ]
         if differences:
-            raise ConfigError(
-                f"{run} holds a run of another experiment ({'; '.join(differences)}): "
-                "use another --run name, or the experiment it was started with"
-            )
+            why = f"{run} holds a run of another experiment ({'; '.join(differences)})"
+            raise ConfigError(f"{why}: use another --run name, or the experiment it was started with")
     elif any((run / "checkpoints").glob("*")) or (run / "metrics.jsonl").exists():
         raise RunError(f"{run} holds files of a run but no config.toml: move it away or restore the file")
 

@@ -39,12 +39,8 @@ class Study(NamedTuple):
 
 def statuses(study: Study) -> dict[str, Status]:
     """By run."""
-    return {
-        run.name: read_status(
-            study.folder / run.name, run.experiment, run.variant.budget, study.flops[run.variant.name]
-        )
-        for run in study.plan.runs
-    }
+    runs, folder, flops = study.plan.runs, study.folder, study.flops
+    return {r.name: read_status(folder / r.name, r.experiment, r.variant.budget, flops[r.variant.name]) for r in runs}
 
 
 def source_of(study: Study, run: PlannedRun, known: Mapping[str, Status]) -> str:
@@ -68,9 +64,8 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
         run = _choose(study, left, known)
         if run is None:
             if not is_reported:
-                study.report(
-                    f"waiting for other processes, which hold or must end {', '.join(run.name for run in left)}"
-                )
+                names = ", ".join(run.name for run in left)
+                study.report(f"waiting for other processes, which hold or must end {names}")
             is_reported = True
             _wait(stop, POLL_SECONDS)
             continue
@@ -86,9 +81,8 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
 def _lost(plan: Plan, failures: Mapping[str, int]) -> dict[str, str]:
     """The runs that failed or need one that did, and why."""
     needs = {run.name: run.needs for run in plan.runs}
-    found = {
-        name: f"its process failed {MOST_FAILURES} times" for name in needs if failures.get(name, 0) >= MOST_FAILURES
-    }
+    why = f"its process failed {MOST_FAILURES} times"
+    found = {name: why for name in needs if failures.get(name, 0) >= MOST_FAILURES}
     while new := {name: f"it needs {s}" for name, s in needs.items() if s in found and name not in found}:
         found |= new
     return found

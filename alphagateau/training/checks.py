@@ -47,20 +47,16 @@ def check_search(experiment: Experiment) -> None:
     """Raises ConfigError if the search cannot be made of this network, or its shares of the checkpoint it names."""
     search = experiment.search
     if search.algorithm == "random" and experiment.evaluation.num_games:
-        raise ConfigError(
-            'evaluation.num_games must be 0 with search.algorithm "random", under which no network plays, '
-            f"got {experiment.evaluation.num_games}"
-        )
+        why = f'with search.algorithm "random", under which no network plays, got {experiment.evaluation.num_games}'
+        raise ConfigError(f"evaluation.num_games must be 0 {why}")
     name = show(search.algorithm)
     if search.needs_action_values and not experiment.network.action_values:
         raise ConfigError(f"network.action_values must be true for search.algorithm {name}, got false")
     if search.needs_action_values and "action_value" not in LOSSES[loss := experiment.training.loss].teaches:
         raise ConfigError(f"training.loss {show(loss)} teaches no action values, by which search {name} plays")
     if search.split not in SPLITS and not (Path(search.split) / "manifest.json").is_file():  # a run's newest may change
-        raise ConfigError(
-            f'search.split must be "prior", "uniform" or a checkpoint, such as checkpoints/moves/checkpoints/12, '
-            f"got {show(search.split)}"
-        )
+        expected = '"prior", "uniform" or a checkpoint, such as checkpoints/moves/checkpoints/12'
+        raise ConfigError(f"search.split must be {expected}, got {show(search.split)}")
 
 
 def check_heads(loss: str, network: NetworkConfig) -> None:
@@ -85,7 +81,5 @@ def check_action_values(experiment: Experiment, loss: Loss) -> None:
             f"no state's value ({', '.join(others)} do), got {show(search.algorithm)}"
         )
     if network.values_one_move and data is not None and data.record == "board":
-        raise ConfigError(
-            f'data.record must be "move" for training.loss {show(loss.name)}, as the network values one move a pass, '
-            'got "board"'
-        )
+        why = f"for training.loss {show(loss.name)}, as the network values one move a pass"
+        raise ConfigError(f'data.record must be "move" {why}, got "board"')

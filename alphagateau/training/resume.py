@@ -80,12 +80,9 @@ def restore(trainer: Trainer, candidate: Checkpoint) -> tuple[Progress, RunState
         )
     phase, size = trainer.phases[progress.phase], candidate.manifest["progress"].get("segment_size")
     if progress.segment and size != phase.segment_size:
-        raise everywhere(
-            ConfigError(
-                f"{candidate.path} was stopped inside an iteration whose {phase.name} goes in segments of {size}, not "
-                f"{phase.segment_size}: go on with {size}; the size can change between iterations"
-            )
-        )
+        why = f"{candidate.path} was stopped inside an iteration whose {phase.name} goes in segments of {size}"
+        advice = f"go on with {size}; the size can change between iterations"
+        raise everywhere(ConfigError(f"{why}, not {phase.segment_size}: {advice}"))
     return progress, state
 
 
@@ -112,12 +109,8 @@ def check_fits(trainer: Trainer, origin: Checkpoint, reporter: Reporter) -> None
         if names:
             reporter.say(f"the weights of {origin.path} fit, and were learnt with {', '.join(differences)}")
         return
-    raise everywhere(
-        ConfigError(
-            f"the weights of {origin.path} do not fit this experiment: there {', '.join(differences)}; "
-            "--network-from-init takes the network's keys from there"
-        )
-    )
+    why = f"the weights of {origin.path} do not fit this experiment: there {', '.join(differences)}"
+    raise everywhere(ConfigError(f"{why}; --network-from-init takes the network's keys from there"))
 
 
 def save(

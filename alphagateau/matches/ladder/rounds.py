@@ -144,13 +144,11 @@ def _next_meetings(sitting: Sitting) -> list[Match]:
         pairings = next_pairings(ladder, _standing(sitting))
         if not pairings:
             break
-        met = [
-            meet((by_name[p.player], by_name[p.opponent]), p.games, sitting.games, planned, openings, ladder)
-            for p in pairings
-        ]
-        sitting.closed |= {frozenset(p[:2]) for p, meeting in zip(pairings, met, strict=True) if meeting is None}
-        meetings = [meeting for meeting in met if meeting]
-        if meetings:
+        met = []
+        for a, b, num_games in pairings:
+            met.append(meet((by_name[a], by_name[b]), num_games, sitting.games, planned, openings, ladder))
+            sitting.closed |= {frozenset((a, b))} if met[-1] is None else set()
+        if meetings := [meeting for meeting in met if meeting]:
             num_games = sum(meeting.num_games for meeting in meetings)
             then = f"{counted(num_games, 'game')} of {counted(len(meetings), 'pair')}"
             callbacks.report(f"{table.game.name}: {_count(sitting)}; next {then}")
@@ -182,9 +180,8 @@ def _keep(sitting: Sitting, played: PlayedGame) -> None:
 def _count(sitting: Sitting) -> str:
     ended = sum(len(one.games) for one in sitting.in_progress)
     num_playing = sum(meeting.num_games for one in sitting.in_progress for meeting in one.meetings) - ended
-    return f"{counted(len(sitting.games) + ended, 'game')} played" + (
-        f", {num_playing} in progress" if num_playing else ""
-    )
+    rest = f", {num_playing} in progress" if num_playing else ""
+    return f"{counted(len(sitting.games) + ended, 'game')} played{rest}"
 
 
 def _pace(statistics: Statistics, players: Sequence[Player]) -> str:

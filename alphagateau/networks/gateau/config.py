@@ -60,10 +60,8 @@ class GateauConfig(NetworkConfig):
     @model_validator(mode="after")
     def _check_together(self) -> "GateauConfig":
         if self.statistics_boards and self.normalization not in ("batch", "ghost"):
-            raise ValueError(
-                'network.normalization must be "batch" or "ghost" for network.board_statistics, '
-                f"got {show(self.normalization)}"
-            )
+            expected = '"batch" or "ghost" for network.board_statistics'
+            raise ValueError(f"network.normalization must be {expected}, got {show(self.normalization)}")
         if self.kernel == "fused" and not self.can_fuse:
             raise ValueError(
                 f'network.kernel = "fused" needs a network.hidden_size of 16, 32, 64 or 128, got {self.hidden_size}'

@@ -87,9 +87,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     cells = [[_cell(value) for value in row] for row in rows]
     columns = [column for _, *column in zip(header, *cells, strict=True)]
     is_number = [any(cell.order is not None and math.isfinite(cell.order) for cell in column) for column in columns]
-    return Table(
-        header, [[c if n else c._replace(order=None) for c, n in zip(row, is_number, strict=True)] for row in cells]
-    )
+    rows = [[c if n else c._replace(order=None) for c, n in zip(row, is_number, strict=True)] for row in cells]
+    return Table(header, rows)
 
 
 def _cell(value: Any) -> Cell:

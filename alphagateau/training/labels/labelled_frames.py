@@ -27,6 +27,8 @@ def to_frames(rows: Any, temperature: float) -> Frame:
         logits = jnp.where(action_known, action_value / temperature, -jnp.inf)
         soft = jnp.where(action_known, jax.nn.softmax(logits, axis=-1), 0.0)
         policy = jnp.where(action_known.any(axis=-1, keepdims=True), soft, policy)  # a move to clone has no value
+    labels = {STATE_VALUE: state_value, STATE_KNOWN: state_known}
+    labels |= {ACTION_VALUE: action_value, ACTION_KNOWN: action_known}
     boards = jnp.zeros((*rows.board.shape[:-1], HISTORY, rows.board.shape[-1]), jnp.int8)
     return Frame(
         position=Position(
@@ -43,12 +45,7 @@ def to_frames(rows: Any, temperature: float) -> Frame:
         value_target=jnp.where(state_known, 2 * state_value - 1, 0.0),
         value_mask=state_known,
         policy_mask=rows.best >= 0,
-        extra={
-            STATE_VALUE: state_value,
-            STATE_KNOWN: state_known,
-            ACTION_VALUE: action_value,
-            ACTION_KNOWN: action_known,
-        },
+        extra=labels,
     )
 
 

@@ -78,11 +78,8 @@ def td_errors(reward: Array, discount: Array, value: Array, targets: TargetsConf
     num_plies, stride = len(value), targets.td_stride
     rewards, discounts, ends = reward, discount, discount == 0
     for _ in range(stride - 1):  # of one more ply
-        rewards, discounts, ends = (
-            reward + discount * _later(rewards, 1),
-            discount * _later(discounts, 1),
-            (discount == 0) | _later(ends, 1),
-        )
+        rewards, discounts = reward + discount * _later(rewards, 1), discount * _later(discounts, 1)
+        ends = (discount == 0) | _later(ends, 1)
     is_known = ends | (jnp.arange(num_plies) < num_plies - stride)[:, None]
     difference = jnp.where(is_known, rewards + discounts * _later(value, stride) - value, 0.0)
 

@@ -27,13 +27,8 @@ def make_to_frames(targets: TargetsConfig, heads: Sequence[Head] = ()) -> Callab
     """Trajectory [T, B] -> Frames [T, B] (by TD-Leaf [t, B]) of `[targets]`, with the targets of `heads`."""
     if targets.kind == "td_leaf":
         return partial(td_leaf_frames, targets=targets)
-    return partial(
-        frames_from,
-        heads=heads,
-        td_lambda=targets.td_lambda,
-        search_value_weight=targets.search_value_weight,
-        bootstrap=targets.bootstrap,
-    )
+    options = {name: getattr(targets, name) for name in ("td_lambda", "search_value_weight", "bootstrap")}
+    return partial(frames_from, heads=heads, **options)
 
 
 def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, begin: Callable | None) -> Phase:
