@@ -44,28 +44,26 @@ def run_ladder(
         pools = play_ladder(ladder, specs, folder, callbacks)
     reports = {}
     for pool in pools:  # as each board ends
-        reports[pool.table.game.name] = report_of(pool)
-        write_ratings_report(pool.table.folder, reports[pool.table.game.name])
-        print_ratings(reports[pool.table.game.name])
+        reports[pool.table.game.name] = report = report_of(pool)
+        write_ratings_report(pool.table.folder, report)
+        print_ratings(report)
     if len(ladder.boards) > 1:
         write_boards_page(folder, reports)
     return [*reports.values()]
 
 
-def watch_ladder(
-    ladder: LadderConfig, folder: Path, report: Callable[[str], None], should_stop: Callable[[], bool]
-) -> None:
+def watch_ladder(ladder: LadderConfig, folder: Path, callbacks: Callbacks) -> None:
     """Plays until it is stopped, and begins anew whenever the checkpoints of its runs change."""
-    while not should_stop():
+    while not callbacks.should_stop():
         specs = list_specs(ladder.players, ladder.every)
         has_changed = _watch(ladder, [spec.text for spec in specs])
         try:
-            run_ladder(ladder, folder, Callbacks(report, should_stop, has_changed), specs)
+            run_ladder(ladder, folder, callbacks._replace(should_renew=has_changed), specs)
         except (MissingPlayers, CheckpointError) as error:
-            report(str(error))
+            callbacks.report(str(error))
         limit = f"; max_games is {ladder.max_games:,}, newcomers included" if ladder.max_games else ""
-        report(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}{limit}")
-        while not (should_stop() or has_changed()):
+        callbacks.report(f"waiting for new checkpoints; the page so far is {folder / 'index.html'}{limit}")
+        while not (callbacks.should_stop() or has_changed()):
             time.sleep(0.2)
 
 

@@ -70,10 +70,10 @@ def run(ladder: LadderConfig, folder: Path, arguments: Arguments) -> int:
 
     stop = StopRequest()
     with usage_errors(), locked(folder), stop.listening():  # of players, boards and openings
+        callbacks = Callbacks(report, lambda: stop.reason is not None)
         if arguments.watch:
-            watch_ladder(ladder, folder, report, lambda: stop.reason is not None)
+            watch_ladder(ladder, folder, callbacks)
         else:
-            callbacks = Callbacks(report, lambda: stop.reason is not None)
             run_ladder(ladder, folder, callbacks, sources=arguments.merge)
     if stop.reason:
         report(f"stopped ({stop.reason}); the same command goes on")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.records import ConfigError, fields_of, nearest, printable, show
+from alphagateau.config.records import ConfigError, fields_of, printable, show, suggestion
 from alphagateau.config.registers import REGISTERS
 from alphagateau.config.schema import Experiment
 from alphagateau.config.study import StudyConfig, dotted
@@ -30,9 +30,8 @@ def find_file(name: str, noun: str) -> Path:
         return path
     known = _known(noun)
     if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"expected a file, or one of {', '.join(known)}"
-        raise ConfigError(f"{printable(name)}: no such {noun}; {hint}")
+        hint = suggestion(name, known) or f"; expected a file, or one of {', '.join(known)}"
+        raise ConfigError(f"{printable(name)}: no such {noun}{hint}")
     return known[name]
 
 
@@ -154,7 +153,8 @@ def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "expe
         old = table.get(head, {})
         if inner and not isinstance(old, Mapping):
             raise ConfigError(f"{printable(name)}: unknown key {show(key)}; {head} has no keys of its own")
-        table[head] = {**old, inner: value} if inner else value
+        if value != {} or not isinstance(old, Mapping):  # a table without keys changes none
+            table[head] = {**old, inner: value} if inner else value
     return from_dict(table, name)
 
 

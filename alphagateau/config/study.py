@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from alphagateau.config.ladder import LadderConfig
-from alphagateau.config.records import MAX_INT, ConfigError, choice, key, names, nearest, num, record, section, show
+from alphagateau.config.records import MAX_INT, ConfigError, choice, key, names, num, record, section, show, suggestion
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # of a study and a variant: they become folders
 OF_A_VARIANT = ("experiment", "init_from", "budget")  # keys of a variant besides those of its experiment
@@ -101,7 +101,7 @@ class StudyConfig:
             if not isinstance(levels, list) or len(levels) != 2 or levels[0] == levels[1]:
                 raise ValueError(f"factors.{name} must be an array of two different values, got {show(levels)}")
             tables = [_check_changes(f"factors.{name}", level) for level in levels if isinstance(level, Mapping)]
-            if own := [key for key in OF_A_VARIANT if any(key in table for table in tables)]:
+            if own := [key for key in OF_A_VARIANT if key == name or any(key in table for table in tables)]:
                 raise ValueError(f"factors.{name}: {own[0]} is no key of an experiment, which alone go together")
             if len(tables) == 1:
                 raise ValueError(f"factors.{name} must be two values or two tables of keys, got one of each")
@@ -195,9 +195,8 @@ def _check_variant(name: str, variant: Any, variants: Mapping[str, Any]) -> dict
             raise ValueError(f"{where}.{word} must be a text, got {show(variant[word])}")
     source = variant.get("init_from", "")
     if source and source not in variants and "/" not in source:
-        near = nearest(source, variants)
-        hint = f"did you mean {near}?" if near else "expected another variant, or the path of a checkpoint or run"
-        raise ValueError(f"{where}.init_from: no variant {show(source)}; {hint}")
+        hint = suggestion(source, variants) or "; expected another variant, or the path of a checkpoint or run"
+        raise ValueError(f"{where}.init_from: no variant {show(source)}{hint}")
     made = _check_changes(where, variant)
     if "budget" in variant:
         made["budget"] = _read_section(f"{where}.budget", variant["budget"])

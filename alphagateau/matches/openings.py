@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from alphagateau.config.records import counted
 from alphagateau.games.notation import edge_to_uci, from_fen, from_fens, jitted, uci_to_edge
 from alphagateau.games.pgn.epd import is_position, read_position, text_lines
 from alphagateau.games.pgn.rule_checks import check_games
@@ -170,5 +171,5 @@ def _openings_of_games(
             if identity in found:
                 left_out.append(f"{where}: it gives a position again")
             found.setdefault(identity, Opening(state, record.start_fen, record.moves))
-    notes = (f"{len(left_out)} games are no openings, the first: {left_out[0]}",) if left_out else ()
+    notes = (f"{counted(len(left_out), 'game')} left out as openings, the first: {left_out[0]}",) if left_out else ()
     return list(found.values()), notes

@@ -43,9 +43,8 @@ def _read_games(path: str | os.PathLike[str], bounds: Bounds) -> tuple[Results, 
             if weights := written.tags.get(f"{side}Weights"):
                 made_of.setdefault((weights, written.tags.get(f"{side}Search", "")), {})[name] = None
     results, notes = tabulate(games)
-    equal = [
-        Alike(*pair, "the same weights and search") for names in made_of.values() for pair in combinations(names, 2)
-    ]
+    pairs = [pair for names in made_of.values() for pair in combinations(names, 2)]
+    equal = [Alike(*pair, "the same weights and search") for pair in pairs]
     return replace(results, alike=(*equal, *results.alike)), notes
 
 
@@ -72,4 +71,5 @@ def _opening(written: WrittenGame) -> tuple[str, ...] | None:
 
 def _name(written: WrittenGame, tag: str) -> str:
     """A player's, without what cannot be printed."""
-    return "".join(filter(str.isprintable, " ".join(written.tags.get(tag, "?").split())))
+    text = "".join(filter(str.isprintable, " ".join(written.tags.get(tag, "?").split())))
+    return " ".join(text.split())  # a mark that was left out may have stood beside a space

@@ -115,16 +115,17 @@ def _scatters(
 
 
 def _effective(found: Scatter, form: np.ndarray) -> Scatter:
-    """With Satterthwaite's degrees of freedom; `form`: P times the covariance of x."""
-    spread = float(np.sum(form * form.T))
-    return found._replace(freedom=float(np.trace(form)) ** 2 / spread) if found.freedom and spread > 0 else found
+    """With Satterthwaite's degrees of freedom, which are 1 or more; `form`: P times the covariance of x."""
+    if not found.freedom or (spread := float(np.sum(form * form.T))) <= 0:
+        return found
+    return found._replace(freedom=max(float(np.trace(form)) ** 2 / spread, 1.0))
 
 
 def _scatter(x: np.ndarray, errors: np.ndarray, maker: np.ndarray) -> Scatter:
     """Of the residuals that the projection `maker` leaves of x."""
     if not (freedom := round(np.trace(maker))):
         return Scatter(0.0, 0.0, 0)  # what is left of x is rounding
-    return Scatter(float(x @ maker @ x) / freedom, float(np.sum(maker * errors)) / freedom, freedom)
+    return Scatter(max(float(x @ maker @ x), 0.0) / freedom, float(np.sum(maker * errors)) / freedom, freedom)
 
 
 def _estimate(
@@ -142,7 +143,9 @@ def _estimate(
     error = math.sqrt(max(own + known, games)) or (0.0 if scatter.freedom else math.nan)
     spread = math.sqrt(own * num_seeds) if scatter.freedom else math.nan
     student = functools.partial(dunnett_quantile, 1)
-    found = Estimate(float(num_seeds * a @ x) / num_seeds, error, half(student), math.sqrt(games), spread, num_seeds)
+    mean = float(num_seeds * a @ x) / num_seeds
+    mean = mean if abs(mean) > 1e-12 * float(abs(a) @ abs(x)) else 0.0  # of equal values rounding alone is left
+    found = Estimate(mean, error, half(student), math.sqrt(games), spread, num_seeds)
     if joint is None:
         return found
     at_once, bound = half(joint), joint(freedom)

@@ -205,7 +205,7 @@ def misfit_table(residuals: Sequence["Residual"]) -> Table:
 def read_rows(path: Path) -> list[dict[str, str]]:
     """The rows of a ratings.csv, as texts. Raises ConfigError."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
         for row in rows:
             player_of(row)
@@ -235,5 +235,5 @@ def draw_curves(folder: Path, out: Path | None = None) -> Path:
     if first is None:
         raise ConfigError(f"{folder / 'ratings.csv'} rates no checkpoints of runs, so it has no curves")
     out = out or folder / "curves.svg"
-    write_text(out, standalone(folder.name, [first, *cost_charts(players, has_band)]))
+    write_text(out, standalone(folder.resolve().name, [first, *cost_charts(players, has_band)]))
     return out

@@ -121,9 +121,8 @@ def describe_method(ratings: Ratings) -> str:
     if ratings.method == "history":
         text += ", iterations of a run near one another (Coulom's whole-history rating, heavy-tailed steps)"
     if ratings.pair_correlation:
-        text += (
-            f"; two games of an opening scatter {1 + ratings.pair_correlation:.2f} times as much as independent ones"
-        )
+        scatter = 1 + ratings.pair_correlation
+        text += f"; two games of an opening scatter {scatter:.2f} times as much as independent ones"
     if ratings.dispersion > 1:
         text += f"; variances times {ratings.dispersion:.2f} for over-dispersion"
     if ratings.white_advantage:
@@ -186,7 +185,7 @@ def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> Non
     runs = {run: known for report in reports.values() for run, known in report.learnt_on.items()}
     page = render(
         "boards.html",
-        title=f"{folder.name}: {', '.join(reports)}",
+        title=f"{folder.resolve().name}: {', '.join(reports)}",
         subtitle="the same players, rated on each board by the games played there; each board has a scale of its own",
         boards=[(board, f"{board}/index.html") for board in reports],
         charts_of_boards=[(board, chart) for board, chart in charts.items() if chart],

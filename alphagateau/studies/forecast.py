@@ -73,7 +73,7 @@ def _games_of_runs(folder: Path, result: StudyResult) -> Sequence[int]:
     if path is None:
         return []
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             return [int(row["games"]) for row in csv.DictReader(file) if row["player"] in last]
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise RunError(f"{path} is no ratings.csv of a ladder: {error!r}") from None

@@ -163,7 +163,7 @@ def test_a_watched_ladder_takes_up_new_checkpoints_and_stops(monkeypatch, tmp_pa
             there.append(new.pop(0)) if new else stop.append(True)
 
     ladder = LadderConfig(players=("r",), matching="all", games_per_pair=2, boards=(BOARD,), rows=8, anchor="r/1")
-    command.watch_ladder(ladder, tmp_path, say, lambda: bool(stop))
+    command.watch_ladder(ladder, tmp_path, Callbacks(say, lambda: bool(stop)))
     nexts = [line for line in said if "next" in line]
     assert nexts == [
         f"{BOARD}: 0 games played; next 6 games of 3 pairs",

@@ -189,7 +189,7 @@ def test_a_book_of_games_gives_last_positions_and_says_which_are_none(tmp_path: 
     openings, (note,) = read_openings(get_game("chess"), path)
     assert lines_of(openings) == [("e2e4", "e7e5"), ("d2d4", "d7d5")]
     assert [to_fen(get_game("chess"), opening.state) for opening in openings] == FENS
-    assert note.startswith("3 games are no openings, the first: ") and "game 3" in note
+    assert note.startswith("3 games left out as openings, the first: ") and "game 3" in note
 
 
 def test_player_without_noise_scores_half_against_itself(gardner: Game, tiny, openings: list[Opening]) -> None:

@@ -76,6 +76,12 @@ def test_a_name_with_escapes_is_the_name_that_they_stand_for(results_file):
     assert read_any_results(results_file(game('a\\"q\\"', "b\\\\"), "games.pgn"))[0].players == ('a"q"', "b\\")
 
 
+def test_marks_that_cannot_be_seen_are_no_part_of_a_name(results_file):
+    """One beside a space refused the file."""
+    games = [f'[White "{name}"]\n[Black "Bob"]\n[Result "1-0"]\n\n1-0\n\n' for name in ("\u200e Ann", "Ann \u200b")]
+    assert read_any_results(results_file("".join(games), "games.pgn"))[0].players == ("Ann", "Bob")
+
+
 def test_pgn_games_without_empty_lines_or_final_results_are_not_lost(results_file):
     # As the paper's authors published theirs; chess.pgn.read_headers takes the three for one game
     text = game(end="").replace("\n\n", "\n") * 3

@@ -39,6 +39,20 @@ def test_a_difference_by_hand():
     assert found.half_width == pytest.approx(12.706205 * 5, rel=1e-6)
 
 
+@pytest.mark.parametrize("num_seeds", [2, 3, 4, 6])
+def test_values_that_are_alike_differ_by_nothing(num_seeds):
+    """Rounding left a variance below 0, or a difference of 1e-17 without an error."""
+    rng = np.random.default_rng(num_seeds)
+    for errors in (np.zeros(2 * num_seeds), rng.uniform(20, 40, 2 * num_seeds) ** 2):
+        for x in (4096.0, *rng.normal(500, 200, 20)):
+            equal = compare_over_seeds(table(a=[x] * num_seeds, b=[x] * num_seeds), np.diag(errors), "a")
+            assert equal["a"][0].mean == pytest.approx(x) and equal["b"][1].mean == 0
+            y = rng.normal(x, 50, num_seeds).tolist()
+            assert compare_over_seeds(table(a=y, b=y), np.diag(errors), "a")["b"][1].mean == 0
+            apart = compare_over_seeds(table(a=[x] * num_seeds, b=[x + 10] * num_seeds), np.diag(errors), "a")
+            assert apart["b"][1].mean == pytest.approx(10) and math.isfinite(apart["b"][1].spread)
+
+
 def test_two_variants_are_the_paired_t_test():
     ours, theirs = [13.0, 17.5, 12.0, 20.0], [11.0, 18.0, 9.5, 14.0]
     _, found = compare_over_seeds(table(a=theirs, b=ours), 0.0, "a")["b"]

@@ -14,7 +14,9 @@ HEADER = "player,rating,standard_error,games,score,flops\n"
 
 
 def test_a_row_is_a_player_of_its_run_or_of_none(tmp_path):
-    (tmp_path / "ratings.csv").write_text(HEADER + '"a-1/12 (policy, abc123)",10,2,3,0.5,7\nrandom,0,0,3,0.5,\n')
+    (tmp_path / "ratings.csv").write_text(
+        HEADER + '"a-1/12 (policy, abc123)",10,2,3,0.5,7\nrandom,0,0,3,0.5,\n', "utf-8-sig"
+    )
     first, second = map(player_of, read_rows(tmp_path / "ratings.csv"))
     assert (first.places, first.costs, first.rating) == ([("a-1 (policy)", 12)], {"flops": 7.0}, 10.0)
     assert (second.places, second.costs) == ([], {})

@@ -53,6 +53,8 @@ def test_a_factor_of_several_keys_changes_them_together():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
+        ({"factors": {"budget": [1000, 2000]}}, r"factors\.budget: budget is no key of an experiment"),
+        ({"factors": {"experiment": ["smoke", "quickstart"]}}, r"factors\.experiment: experiment is no key"),
         ({"variants": {"a": {}}}, r'design = "factorial" has \[factors\] in the place of \[variants\]'),
         ({"design": "variants", "variants": {"a": {}}}, r'design = "factorial" has \[factors\]'),
         ({"factors": {}}, r'design = "factorial" has \[factors\]'),

@@ -110,14 +110,14 @@ def _seated(
     ladder: LadderConfig, specs: Sequence[PlayerSpec], board: str, folder: Path, callbacks: Callbacks
 ) -> Iterator[Table]:
     """The table; engines run until the block ends."""
-    game, known, pool, openings_file, theirs = get_game(board), None, None, ladder.openings, []
+    game, known, pool, openings_file, here, notes = get_game(board), None, None, ladder.openings, [], []
     if ladder.pool:
         known, pool = read_pool(place := find_pool(ladder.pool), board)
         if place.resolve() == folder.resolve():
             raise LadderGamesError(f"{folder} is the pool's own folder: write somewhere else by --out")
         theirs, openings_file = [*map(read_spec, known.specs)], str(place / OPENINGS)
-    options = board, ladder.simulations or None, ladder.gumbel_scale
-    (here, notes), (players, more) = (load_players(some, *options) for some in (theirs, specs))
+        here, notes = load_players(theirs, board, known.simulations or None, known.gumbel_scale)
+    players, more = load_players(specs, board, ladder.simulations or None, ladder.gumbel_scale)
     notes += more
     try:
         if known:
@@ -148,7 +148,7 @@ def _counted(table: Table) -> tuple[list[StoredGame], list[str]]:
     members = {p.key for p in table.players if p.name in table.members}
     told = [game for game in known if not {game.white, game.black} <= members]  # the pool has theirs
     if left := len(known) - len(told):
-        others.append(f"{counted(left, 'game')} between members of the pool are kept and not counted")
+        others.append(f"{counted(left, 'game')} between members of the pool: kept, not counted")
     return told, [*others, *strangers]
 
 
@@ -163,7 +163,7 @@ def _rated_pool(table: Table, notes: Sequence[str]) -> RatedPool:
         ratings = rate_by_pool(replace(results, alike=alike), table.pool)
     else:
         ratings = rate(results, ladder.method, ladder.anchor or None, anchor_rating=ladder.anchor_rating, curves=curves)
-    name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).name
+    name = (table.folder.parent if len(ladder.boards) > 1 else table.folder).resolve().name
     records = to_records(games, players, table.game.name, name)
     title, notes = f"{name}: {table.game.name}", [*table.notes, *notes, *others]
     return RatedPool(table, title, results, ratings, curves, records, notes)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from alphagateau.config import LadderConfig
+from alphagateau.config.records import counted
 from alphagateau.matches.ladder.games import LadderGamesError
 from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings, is_random, part_of
 from alphagateau.matches.players import Player
@@ -40,7 +41,7 @@ def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Se
     num_openings = count_openings(openings, num_needed)
     if num_openings == num_needed or all(map(is_random, itertools.combinations(players, 2))):
         return []
-    found = f"there are {num_openings} openings ({openings.name}), {num_needed} are needed for a meeting"
+    found = f"{counted(num_openings, 'opening')} here ({openings.name}), {num_needed} are needed for a meeting"
     if ladder.matching != "informative":
         hint = "ask for fewer games_per_pair, more opening_plies, or noise (gumbel_scale) that makes games differ"
         raise LadderGamesError(f"{found} of {games_a_meeting(ladder)} games: {hint}")

@@ -33,7 +33,7 @@ class Member(NamedTuple):
 
 
 class PoolText(NamedTuple):
-    """What pool.json has. specs: players as in a ladder file, of which the members are."""
+    """What pool.json has. specs: players as in a ladder file, of which the members are by its two options."""
 
     board: str
     protocol: str
@@ -43,6 +43,8 @@ class PoolText(NamedTuple):
     members: Annotated[list[Member], Field(min_length=2)]
     covariance: list[list[float]]  # Elo squared, relative to the anchor
     dispersion: float = 1.0
+    simulations: int = 0
+    gumbel_scale: float = 0.0
 
 
 def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str]) -> None:
@@ -53,8 +55,9 @@ def write_pool(folder: Path, ratings: Ratings, table: Table, specs: Sequence[str
     columns = zip(ratings.players, ratings.rating, ratings.standard_error, ratings.games, strict=True)
     members = [Member(name, keys[name], round(r, 2), round(e, 2), int(n)) for name, r, e, n in columns]
     head = table.game.name, table.protocol, table.ladder.anchor, table.ladder.anchor_rating
+    options = table.ladder.simulations, table.ladder.gumbel_scale
     covariance = np.round(ratings.covariance, 3).tolist()
-    text = PoolText(*head, list(specs), members, covariance, round(ratings.dispersion, 3))
+    text = PoolText(*head, list(specs), members, covariance, round(ratings.dispersion, 3), *options)
     parts = []
     for name, value in sorted(text._asdict().items(), key=lambda part: isinstance(part[1], list)):  # lists at the end
         rows = ",\n".join(f"  {to_json(row, None)}" for row in value) if isinstance(value, list) else ""

@@ -83,7 +83,8 @@ def _check_moves(game: StoredGame, board_name: str, where: str) -> None:
     try:
         board = board_class(board_name)(game.start_fen)
         for uci in game.moves:
-            board.push_uci(uci)
+            if not board.push_uci(uci):
+                raise ValueError(f"{uci!r} is no move")
     except ValueError as error:
         raise LadderGamesError(f"{where}: {error}") from None
 

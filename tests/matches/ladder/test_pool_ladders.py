@@ -32,15 +32,21 @@ def play(monkeypatch, tmp_path):
     def run(folder: str, players, **keys):
         theirs = [p for p in players if "pool" in keys and p in (*MEMBERS, OTHER_VERSION)]
         ours = [p for p in players if p not in theirs]
-        loaded = iter([theirs, ours])
-        monkeypatch.setattr(ladders, "load_players", lambda *_: (next(loaded), []))
+        loaded = iter([theirs, ours] if "pool" in keys else [ours])
+        run.options = []
+
+        def load_players(_, *options):
+            run.options.append(options)
+            return next(loaded), []
+
+        monkeypatch.setattr(ladders, "load_players", load_players)
         said: list[str] = []
         keys = {"boards": (BOARD,), "games_per_pair": 4, "rows": 8, **keys}
         ladder = LadderConfig(players=("host",), **keys)
         (pool,) = play_ladder(ladder, [], tmp_path / folder, Callbacks(said.append))
         return pool, said
 
-    def make(openings=openings):
+    def make(openings=openings, **more):
         keys = {
             "matching": "all",
             "neighbours": 2,
@@ -48,6 +54,7 @@ def play(monkeypatch, tmp_path):
             "anchor": "b",
             "anchor_rating": 1000.0,
             "make_pool": True,
+            **more,
         }
         return run("pool", MEMBERS, openings=str(openings), **keys)[0]
 
@@ -107,6 +114,14 @@ def test_a_pool_brings_its_board_and_its_openings(play, specs_of_members, tmp_pa
     assert pool.table.game.name == BOARD and pool.ratings.games[4]
 
 
+def test_members_play_by_the_options_of_their_own_ladder(play, specs_of_members):
+    """Others made other players of them, which nobody met."""
+    play.make(simulations=64)
+    edit(play.folder / "pool.json")
+    play("one", [*MEMBERS, NEWCOMERS[0]], pool=str(play.folder), gumbel_scale=1.0)
+    assert play.options == [(BOARD, 64, 0.0), (BOARD, None, 1.0)]
+
+
 def test_games_between_members_count_for_the_pool_alone(play, specs_of_members):
     """Of a ladder that was played before it had the pool, or merged: they counted twice."""
     play.make()
@@ -116,7 +131,7 @@ def test_games_between_members_count_for_the_pool_alone(play, specs_of_members):
     path = before.table.games_file
     path.write_text(path.read_text() + (play.folder / "games.jsonl").read_text())
     after, said = play("one", [*MEMBERS, NEWCOMERS[0]], **keys)
-    assert "60 games between members of the pool are kept and not counted" in said
+    assert "60 games between members of the pool: kept, not counted" in said
     assert after.ratings.rating.tolist() == before.ratings.rating.tolist()
 
 

@@ -145,9 +145,7 @@ def test_openings_are_counted_and_none_is_made_that_is_not_played(gardner: Game,
 
 @pytest.mark.parametrize("matching", ["all", "paper"])
 def test_too_few_openings_are_said_before_the_first_game(matching, seat, tmp_path):
-    with pytest.raises(
-        LadderGamesError, match=r"^there are 7 openings \(1 random plies, seed 0\), 8 are needed"
-    ) as error:
+    with pytest.raises(LadderGamesError, match=r"^7 openings here \(1 random plies, seed 0\), 8 are needed") as error:
         played(tmp_path, opening_plies=1, games_per_pair=16, matching=matching)
     assert "more opening_plies, or noise" in str(error.value) and not (tmp_path / "games.jsonl").exists()
 
@@ -155,7 +153,7 @@ def test_too_few_openings_are_said_before_the_first_game(matching, seat, tmp_pat
 def test_an_informative_ladder_plays_no_opening_twice(seat, tmp_path):
     seat(HOSTS[:2])
     pool, said = played(tmp_path, opening_plies=1, games_per_pair=16, max_games=40, matching="informative")
-    assert num_games(pool) == 14 and any(line.startswith("there are 7 openings") for line in said)
+    assert num_games(pool) == 14 and any(line.startswith("7 openings here") for line in said)
     assert {key_of(g)[2] for g in read_games(tmp_path / "games.jsonl")} == set(range(7))
 
 
@@ -252,6 +250,7 @@ def test_a_pgn_file_that_no_ladder_wrote_is_refused(tmp_path):
         ({"opening": -1}, "line 1 is damaged"),
         ({"elo": 2800}, "line 1 is damaged"),
         ({"moves": ["a2a3", "a2a3"]}, "game 1 of 1 on gardner_chess: illegal uci: 'a2a3'"),
+        ({"moves": ["0000"]}, "game 1 of 1 on gardner_chess: '0000' is no move"),
         ({"start_fen": "nowhere"}, "game 1 of 1 on gardner_chess: "),
     ],
 )
