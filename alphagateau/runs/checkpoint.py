@@ -255,7 +255,9 @@ def _placed(x: Any) -> Any:
 
 def drop_part(checkpoint: Checkpoint, part: str) -> None:
     """Frees the room of one part of a checkpoint that stays whole without it."""
-    manifest = {**checkpoint.manifest, "parts": [p for p in checkpoint.manifest["parts"] if p != part]}
+    manifest = json.loads(read_bounded(checkpoint.path / "manifest.json", MAX_BYTES))  # with what readers leave out
+    del manifest["checksum"]
+    manifest["parts"] = [p for p in manifest["parts"] if p != part]
     manifest["files"] = {k: v for k, v in manifest["files"].items() if not k.startswith(f"{part}/")}
     _write_manifest(checkpoint.path, manifest)
     shutil.rmtree(checkpoint.path / part, ignore_errors=True)

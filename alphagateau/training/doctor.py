@@ -25,7 +25,7 @@ LOWERED_BY = {  # what takes memory, and the keys that lower it
     "games of an iteration": "selfplay.num_games or selfplay.num_plies",
     "frames that wait": "selfplay.num_games",
     "frames entering the window": "selfplay.num_games or selfplay.num_plies",
-    "search trees": "selfplay.num_games or search.num_simulations",
+    "search trees": "selfplay.num_games or search.num_simulations (num_nodes of a minimax)",
     "training step": "training.batch_size",
     "weights and optimizer": "network.hidden_size",
 }
@@ -83,15 +83,8 @@ def diagnose(experiment: Experiment) -> Diagnosis:
         advice.append(f"memory does not fit: most of it is {name}; lower {LOWERED_BY[name]}")
     if largest < experiment.training.batch_size:
         advice.append(f"training.batch_size {experiment.training.batch_size} does not fit: at most {largest}")
-    return Diagnosis(
-        memory=memory,
-        memory_available=available,
-        largest_batch=largest,
-        selfplay_seconds=sum(selfplay_seconds),
-        training_seconds=sum(training_seconds),
-        num_iterations=experiment.num_iterations,
-        advice=advice,
-    )
+    seconds = sum(selfplay_seconds), sum(training_seconds)
+    return Diagnosis(memory, available, largest, *seconds, experiment.num_iterations, advice)
 
 
 def try_board(experiment: Experiment) -> tuple[dict[str, int], float, float, float]:
@@ -187,9 +180,10 @@ def advice_lines(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.run_hours < LONG_RUN_HOURS:
         return lines
     if diagnosis.selfplay_seconds > diagnosis.training_seconds:
-        most, keys = "self-play", "search.num_simulations, selfplay.num_games or selfplay.num_plies"
+        most, keys = "self-play", "search.num_simulations (num_nodes of a minimax), selfplay.num_games or num_plies"
     else:
-        most, keys = "training", "training.num_epochs, training.samples_per_frame or window.size"
+        held = "window.size" if diagnosis.selfplay_seconds else "data.frames_per_iteration"
+        most, keys = "training", f"training.num_epochs, training.samples_per_frame or {held}"
     advice = f"most of it is {most}: lower {keys}, network.hidden_size or num_iterations"
     return [*lines, advice if jax.default_backend() != "cpu" else f"{advice}, or use a GPU"]
 

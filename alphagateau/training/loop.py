@@ -33,6 +33,7 @@ from alphagateau.runs.run_folder import RunError, Unhealthy
 from alphagateau.runs.stop import StopRequest
 from alphagateau.training import resume
 from alphagateau.training.iteration_metrics import training_metrics, training_pace
+from alphagateau.training.optimizer import num_run_steps
 from alphagateau.training.phases import Progress, RunState, advance, compile_all
 from alphagateau.training.trainer import Trainer, make_trainer, num_iteration_steps
 
@@ -72,6 +73,9 @@ def train(
         processes.check_shared(folder)
         on_first(partial(run_folder.check_folder, folder, experiment), RunError, ConfigError)
         trainer = make_trainer(experiment, make_mesh(experiment.num_shares))
+        if not num_run_steps(trainer.plan):
+            why = "nothing is learnt: all iterations together have too few frames for one optimizer step"
+            raise everywhere(ConfigError(why))
         record = on_first(partial(run_record.read_record, folder), RunError)
         progress, state, start = begin(experiment, folder, trainer, record, init_from, reporter)
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse

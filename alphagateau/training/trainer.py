@@ -10,9 +10,7 @@ from jax.sharding import Mesh
 
 from alphagateau.config import Experiment
 from alphagateau.config.losses import LOSSES
-from alphagateau.config.records import ConfigError
 from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device, shardings
-from alphagateau.distributed.processes import everywhere
 from alphagateau.games.state import Array
 from alphagateau.networks.network import Variables
 from alphagateau.training.iteration_metrics import as_summed
@@ -60,11 +58,8 @@ def make_board_producer(board: BoardPlan, mesh: Mesh) -> Producer:
 
 def make_run_learner(plan: Plan, axis_name: str | None = None) -> Learner:
     """The learner that `[training]` describes, on one board or on several."""
-    training, steps = plan.experiment.training, num_run_steps(plan)
-    if plan.experiment.num_iterations and not steps:
-        why = "nothing is learnt: all iterations together have too few frames for one optimizer step"
-        raise everywhere(ConfigError(why))
-    schedule = learning_rate_schedule(training, training.decay_steps or steps)
+    training = plan.experiment.training
+    schedule = learning_rate_schedule(training, training.decay_steps or num_run_steps(plan))
     optimizer = make_optimizer(schedule, training)
 
     def on_board(board: BoardPlan) -> Learner:
@@ -101,15 +96,8 @@ def make_trainer(experiment: Experiment, mesh: Mesh) -> Trainer:
 
     specs = RunState(REPLICATED, producer.specs, REPLICATED)  # pyright: ignore[reportArgumentType]
     init = jax.jit(build, out_shardings=shardings(mesh, specs))
-    return Trainer(
-        plan=plan,
-        mesh=mesh,
-        producer=producer,
-        phases=(*producer.phases, make_train_phase(experiment, mesh, producer, learner)),
-        init_variables=init_variables,
-        init=init,
-        abstract_state=init.eval_shape(like),
-    )
+    phases = (*producer.phases, make_train_phase(experiment, mesh, producer, learner))
+    return Trainer(plan, mesh, producer, phases, init_variables, init, init.eval_shape(like))
 
 
 def transient(producer: Producer, state: RunState) -> dict[str, Any]:

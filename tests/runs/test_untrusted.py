@@ -91,6 +91,13 @@ def test_what_the_user_writes_is_taken(tiny):
     assert newest.newest_checkpoint(tiny.path).manifest["search"]["split"] == "uniform"  # a word, no path
 
 
+def test_a_checkpoint_that_loses_a_part_still_names_what_is_left_out(tiny):
+    """Retention wrote its manifest without the key, and nobody was told of it any more."""
+    forge(tiny, search={"algorithm": "probability", "split": "somewhere"})
+    checkpoint.drop_part(checkpoint.open_checkpoint(tiny.path), checkpoint.TRAINING)
+    assert checkpoint.open_checkpoint(tiny.path).left_out == ("search.split",)
+
+
 def test_a_published_checkpoint_hands_on_no_program(tiny, tmp_path, capsys):
     run, search = tiny.path.parents[1], {"algorithm": "state_value", "finisher": "sh -c 'touch taken'"}
     experiment = config.load(config.find_file("smoke", "experiment"))

@@ -1,13 +1,16 @@
 """The doctor's verdict: memory and time in, words out."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from alphagateau.commands.main import main
 from alphagateau.training.doctor import Diagnosis, advice_lines, format_hours, selfplay_bytes
 from alphagateau.training.selfplay.state import SelfPlayState
 
+SMOKE = Path(__file__).parents[2] / "experiments" / "smoke.toml"
 SMALL = Diagnosis(
     memory={"frame window": 2**20},
     memory_available=2**22,
@@ -17,6 +20,13 @@ SMALL = Diagnosis(
     num_iterations=3,
     advice=[],
 )
+
+
+def test_a_trial_of_too_few_frames_for_a_step_is_tried(capfd):
+    """The quickstart was refused for its trial's two plies."""
+    changes = ["--training.samples-per-frame", "4", "--training.batch-size", "256", "--selfplay.num-plies", "32"]
+    assert main(["doctor", str(SMOKE), *changes]) == 0
+    assert "the run takes" in capfd.readouterr().out
 
 
 def test_frames_that_wait_are_counted_and_so_is_the_copy_that_fills_the_window():
@@ -58,7 +68,7 @@ def test_a_run_of_years_says_so_and_what_would_shorten_it():
     assert not slow.advice
     fits, time, advice = advice_lines(slow)
     assert fits.startswith("memory fits") and "about 8 years" in time
-    assert advice.startswith("most of it is self-play: lower search.num_simulations, selfplay.num_games or")
+    assert advice.startswith("most of it is self-play: lower search.num_simulations (num_nodes of a minimax)")
     assert advice_lines(slow._replace(training_seconds=31.0))[2].startswith(
         "most of it is training: lower training.num_epochs"
     )

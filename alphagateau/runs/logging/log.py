@@ -79,7 +79,7 @@ def parse_rows(text: str) -> list[dict[str, Any]]:
             row = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and type(row.get("iteration")) is int:
+        if isinstance(row, dict) and type(number := row.get("iteration")) is int and _is_value("iteration", number):
             rows.append({name: value for name, value in row.items() if _is_value(name, value)})
     return rows
 
@@ -90,8 +90,10 @@ def _is_value(name: str, value: Any) -> bool:
         rows = value if isinstance(value, list) else [()]
         return all(isinstance(row, list) and [isinstance(x, int | float) for x in row] == [True] * 3 for row in rows)
     if isinstance(value, list):  # of a plug-in's loss
-        return name not in MEANING and not name.startswith(("time/", "energy/"))
-    return isinstance(value, int | float) and (name != "train/steps" or math.isfinite(value))
+        ours = ("time/", "energy/", "selfplay/", "train/steps", "train/board_steps")
+        return name not in MEANING and not name.startswith(ours)
+    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
+    return is_number and (name != "train/steps" or math.isfinite(value))
 
 
 class MetricsLog(NamedTuple):

@@ -48,6 +48,11 @@ def test_whole_numbers_are_written_in_full_and_others_in_six_digits(tmp_path):
         {"train/calibration": 7},
         {"train/calibration": [1, 2]},
         {"selfplay/games": "7"},
+        {"train/steps": [1]},
+        {"selfplay/full_search_rate": [1]},
+        {"train/board_steps/chess": [1]},
+        {"train/steps": 10**400},
+        {"time/selfplay": 10**400},
     ],
 )
 def test_values_that_no_run_writes_are_passed_over(tmp_path, wrong):
