@@ -3,12 +3,11 @@
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from alphagateau.games.pgn.text import read_games
-from alphagateau.games.pgn.text_files import read_lines
+from alphagateau.games.pgn.text_files import Bounds, read_lines
 
 
 class OutputError(ValueError):
@@ -37,14 +36,13 @@ BEGINNINGS["HTML or SVG"] = BEGINNINGS["HTML"] + BEGINNINGS["SVG"]
 
 def refusal(arguments: Any) -> str | None:
     """A sentence on the first output of an argument record that must not be written; None: all may be written."""
-    hints = get_type_hints(type(arguments), include_extras=True)
-    values = {field.name: getattr(arguments, field.name) for field in fields(arguments)}
+    values, hints = vars(arguments), get_type_hints(type(arguments), include_extras=True)
     beside = {name: getattr(hints[name], "__metadata__", ()) for name in values}
-    marks = {name: next((mark for mark in found if isinstance(mark, Output)), None) for name, found in beside.items()}
-    inputs = [value for name, value in values.items() if not marks[name]]
+    marks = {name: mark for name, found in beside.items() for mark in found if isinstance(mark, Output)}
+    inputs = [value for name, value in values.items() if name not in marks]
     written: list[Path] = []
     for name, mark in marks.items():
-        if mark is None or values[name] is None:
+        if values[name] is None:
             continue
         path, flag = Path(values[name]), "--" + name.replace("_", "-")
         targets = [path / file for file in mark.names] or [path]
@@ -77,9 +75,8 @@ def _paths(value: Any) -> Iterator[Path]:
             yield from _paths(item)
     elif isinstance(value, str | Path):
         for text in {str(value), str(value).partition("?")[0]}:
-            path = Path(text)
-            if text and "\0" not in text and path.exists():
-                yield path
+            if os.path.exists(text):  # False, and no error, of a text that no path can be
+                yield Path(text)
 
 
 def _is_within(target: Path, source: Path) -> bool:
@@ -114,7 +111,7 @@ def _other(mark: Output, path: Path, targets: list[Path]) -> str | None:
     return None if is_same else f"holds something that is not {mark.kind}"
 
 
-def check_own_games(option: str, path: Path, tag: str, value: str, faulty: bool = False) -> None:
+def check_own_games(option: str, path: Path, tag: str, value: str, bounds: Bounds, faulty: bool = False) -> None:
     """Raises OutputError for a PGN file with games of others, whose `tag` has another value.
 
     Games without the tag count as written; so do, beside others, those with faults if `faulty`.
@@ -123,7 +120,7 @@ def check_own_games(option: str, path: Path, tag: str, value: str, faulty: bool 
         return
     from alphagateau.games.pgn.pgn import replay
 
-    tagged = [game for game in read_games(read_lines(path)) if tag in game.tags]
+    tagged = [game for game in read_games(read_lines(path, bounds), bounds) if tag in game.tags]
     others = [game for game in tagged if game.tags[tag] != value]
     if len(others) == len(tagged) or not all(faulty and replay(game).fault for game in others):
         raise OutputError(f"{option} {path} holds other games: write somewhere else, or move that away")

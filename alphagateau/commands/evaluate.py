@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from rich.table import Column
 from alphagateau.cli.arguments import PlayerOptions, UsageError, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import JSON
-from alphagateau.cli.streams import make_reporter, report
+from alphagateau.cli.streams import make_reporter
 from alphagateau.config.records import counted
 from alphagateau.runs.files import write_json
 from alphagateau.runs.logging.progress import print_results
@@ -69,18 +70,12 @@ def run(arguments: Arguments) -> int:
         raise UsageError(f"{folder} holds no labelled board of {arguments.split}")
     boards = read_boards(game, columns, arguments.max_boards)
     is_best_only = manifest["target"] == "best"
-
-    def measure(player: "Player") -> "dict[str, Estimate]":
-        return measures_of(player, boards, arguments.seed, is_best_only)
-
+    measure = partial(measures_of, boards=boards, seed=arguments.seed, is_best_only=is_best_only)
     found, failures = measure_each(specs, game.name, arguments.simulations, measure)
-    if found:
-        print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
-    for failure in failures:
-        report(failure)
     if arguments.json:
         about = {"labels": manifest["engine"], "split": arguments.split, "game": game.name}
         write_measures(arguments.json, found, about)
+    print_measures(found, f"{counted(len(boards.rows.count), f'{arguments.split} board')} of {folder}")
     return 1 if failures else 0
 
 

@@ -87,13 +87,13 @@ def run(arguments: Arguments) -> int:
     if arguments.pgn:
         from alphagateau.games.pgn.pgn import plain_tag
 
-        check_own_games("--pgn", arguments.pgn, "Event", plain_tag(title))
+        check_own_games("--pgn", arguments.pgn, "Event", plain_tag(title), arguments.bounds)
     return play(arguments, game, match, title)
 
 
 def check(arguments: Arguments) -> None:
     """Raises UsageError for options that contradict one another."""
-    if arguments.games % 2 or arguments.games < 0:
+    if arguments.games % 2:
         raise UsageError(f"--games must be even, as each opening is played with both colors, got {arguments.games}")
     if arguments.sprt:
         with usage_errors("--sprt"):
@@ -143,9 +143,9 @@ def play(arguments: Arguments, game: "Game", match: "Match", title: str) -> int:
             should_stop=lambda: stop.reason is not None,
             is_decided=arguments.sprt and (lambda counts: sequential_test(arguments, counts).decision != "continue"),
         )
-    print_result(arguments, game, match, result)
-    if arguments.pgn:
+    if arguments.pgn:  # first, as who reads the table may have gone
         files.write_result(arguments.pgn, games_to_pgn(result.records, title))
+    print_result(arguments, game, match, result)
     for name, failure in result.statistics.failures.items():
         print(f"{name} left the match: {failure}")
     if stop.reason:

@@ -121,7 +121,7 @@ def _sound_games(checked: "Iterator[Replayed]", arguments: Arguments, name: str,
     for one in checked:
         count(tally, one)
         tally.texts += [one.written.text] if arguments.annotate else []
-        written, record, fault, ply, is_known, check = one
+        written, record, fault, ply, _, check = one
         if fault:
             move = written.moves[ply - 1] if ply else None
             line, text = (move.line, move.text) if move else (written.line, "")
@@ -135,7 +135,7 @@ def _sound_games(checked: "Iterator[Replayed]", arguments: Arguments, name: str,
             over = f", over by the rules after {counted(check.over, 'ply', 'plies')}" if check and check.over else ""
             where = f"{name}: game {written.number}, line {written.line}"
             print(f"{where}: {players} {record.result}, {plies} of {record.game}{over}", flush=True)
-        if record and is_known and not fault:
+        if record and not fault:
             if arguments.book:  # without what was thought at the moves
                 moves = tuple(map(sys.intern, record.moves))
                 tally.records.append(dataclasses.replace(record, notes=(), moves=moves))
@@ -181,7 +181,8 @@ def _analyse(arguments: Arguments, name: str, sound: "Iterator[Replayed]", tally
     shown, num_games = [], 0
     for written, game in analyse_games(str(arguments.analyse), arguments.simulations, sound):
         if arguments.annotate and not num_games:
-            check_own_games("--annotate", arguments.annotate, "Annotator", plain_tag(game.analyst), faulty=True)
+            own = "Annotator", plain_tag(game.analyst), arguments.bounds
+            check_own_games("--annotate", arguments.annotate, *own, faulty=True)
         num_games += 1
         shown += [game] if len(shown) < MAX_GAMES else []
         if arguments.annotate:

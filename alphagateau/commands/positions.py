@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number
+from alphagateau.cli.arguments import FileOptions, PlayerOptions, UsageError, number, usage_errors
 from alphagateau.cli.compilation import use_compilation_cache
 from alphagateau.cli.outputs import BOARDS
 from alphagateau.cli.streams import make_reporter, report
 from alphagateau.config.records import counted
 from alphagateau.games.pgn.text import read_games
-from alphagateau.games.pgn.text_files import TextFileError, read_lines
+from alphagateau.games.pgn.text_files import read_lines
 from alphagateau.runs.files import write_text
 
 if TYPE_CHECKING:
@@ -57,12 +57,11 @@ def run(arguments: Arguments) -> int:
     """Writes the boards and prints how many there are."""
     from alphagateau.data.positions import gather
     from alphagateau.data.tables import DataError
-    from alphagateau.games.entries import GAMES
     from alphagateau.games.variants import get_game
     from alphagateau.matches.specs import PlayerError
 
-    if arguments.game not in GAMES:
-        raise UsageError(f"--game must be one of {', '.join(GAMES)}, got {arguments.game!r}")
+    with usage_errors("--game"):
+        game = get_game(arguments.game)
     if not arguments.sources and not arguments.players:
         raise UsageError("positions needs sources or --players, as in: alphagateau positions games.pgn --output data/x")
     if arguments.games % 2:
@@ -71,15 +70,9 @@ def run(arguments: Arguments) -> int:
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
         games = chain(games_of(arguments, left_out), played_games(arguments, left_out))
-        found = gather(
-            get_game(arguments.game),
-            games,
-            arguments.output,
-            arguments.test_share,
-            arguments.max_boards,
-            arguments.random_moves,
-        )
-    except (DataError, TextFileError, PlayerError, ValueError) as error:
+        rules = arguments.test_share, arguments.max_boards, arguments.random_moves
+        found = gather(game, games, arguments.output, *rules)
+    except (DataError, PlayerError, ValueError) as error:
         hint = f"; left out: {left_out[0]}" if left_out else ""
         raise UsageError(f"{error}{hint}") from None
     if left_out:

@@ -67,9 +67,6 @@ def run(arguments: Arguments) -> int:
         player.close()
     found = scores(positions, answers)
     search = player.identity.search
-    print_scores(
-        found, f"{player.name}{f', {search}' if search and search not in player.name else ''}: {arguments.file.name}"
-    )
     if arguments.json:
         points = [one.points for one in answers]
         files.write_json(arguments.json, as_table(player.name, search, found, points), None)
@@ -77,6 +74,8 @@ def run(arguments: Arguments) -> int:
         rows = [(one.theme, one.score / one.total, one.standard_error / one.total) for one in found]
         drawn = dot_chart(rows, Labels(x="share of points, 2 standard errors"))
         files.write_result(arguments.plot, standalone(f"Strategic tests: {player.name}", [drawn]))
+    beside = f", {search}" if search and search not in player.name else ""
+    print_scores(found, f"{player.name}{beside}: {arguments.file.name}")
     return 0
 
 

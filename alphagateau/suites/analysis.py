@@ -47,7 +47,9 @@ def analyse_games(
 
 def _analyse(player: Player, games: Sequence[tuple[GameRecord, RuleCheck]]) -> Iterator[AnalysedGame]:
     board, states = get_game(games[0][0].game), [ruling.states for _, ruling in games]
-    positions = positions_of_states(board, jax.tree.map(lambda *x: np.concatenate(x), *states), seed=0)
+    whole = jax.tree.map(lambda *x: np.concatenate(x), *states)
+    whole = whole._replace(terminated=whole.legal_edges[:, 0] < 0)  # a minimax of no move would not end
+    positions = positions_of_states(board, whole, seed=0)
     parts = list(find_answers(board, player, positions, ROWS))
     moves = [move for part in parts for move in part.moves]
     values = np.concatenate([part.output.search_value for part in parts if part.output])

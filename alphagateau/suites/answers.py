@@ -13,11 +13,12 @@ from alphagateau.distributed.mesh import AXIS, BY_FIRST, REPLICATED, per_device
 from alphagateau.games.notation import edge_to_uci, from_fens, to_fen
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows
-from alphagateau.matches.find_moves import engine_failures, key_of
+from alphagateau.matches.find_moves import UNSOUND, engine_failures, key_of
 from alphagateau.matches.openings import one_state, select_states
 from alphagateau.matches.players import Player, Reply
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.network import Variables
-from alphagateau.search.search import Search, SearchOutput
+from alphagateau.search.search import MAX_VALUE, Search, SearchOutput
 
 ROWS = 64  # positions of a device call
 
@@ -79,6 +80,8 @@ def _search(game: Game, player: Player, positions: Positions, num_rows: int) -> 
         with engine_failures():
             output = jax.device_get(search(variables, positions.key_parts[padded], states))
         output = select_states(output, range(len(rows)))
+        if not (np.abs(output.search_value) <= MAX_VALUE).all():
+            raise PlayerError(f"{player.name}: {UNSOUND}")
         edges = enumerate(output.edge.tolist())
         moves = [edge_to_uci(game, one_state(states, i), edge) if edge >= 0 else "" for i, edge in edges]
         nodes = [np.nan] * len(rows) if output.num_nodes is None else output.num_nodes.astype(float).tolist()

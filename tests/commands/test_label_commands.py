@@ -12,13 +12,15 @@ from random_games import random_records
 from tiny_checkpoints import save_tiny
 
 from alphagateau.cli import players
-from alphagateau.commands import puzzles
+from alphagateau.commands import evaluate, puzzles
 from alphagateau.commands.label import Reporter
 from alphagateau.commands.main import main
 from alphagateau.data.workers import Pace
 from alphagateau.games.pgn.pgn import read_pgn, to_pgn
 from alphagateau.games.rules import Game
+from alphagateau.matches.specs import PlayerError
 from alphagateau.networks.giraffe.config import GiraffeConfig
+from alphagateau.suites import solving
 from alphagateau.suites.solving import Solution
 
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
@@ -79,7 +81,7 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("label BOARDS --player nowhere --target best", "nowhere holds no whole checkpoint"),
         ("label BOARDS --player nowhere --engine ENGINE", "--player nowhere were given: expected one"),
         ("label nowhere", "nowhere/train.parquet does not exist: expected a folder that `alphagateau positions` wrote"),
-        ("positions PGN --game go --output x", "--game must be one of chess, "),
+        ("positions PGN --game go --output x", "--game: unknown game 'go'"),
         ("positions PGN --test-share 2 --output x", '--test-share must be a number, from 0 to 1, got "2"'),
         ("positions PGN --random-moves 2 --output x", '--random-moves must be a number, from 0 to 1, got "2"'),
         ("positions nowhere.pgn --output x", "nowhere.pgn cannot be read: No such file"),
@@ -94,7 +96,7 @@ def test_boards_are_labelled_and_what_it_took_is_said(boards, labels, capfd):
         ("puzzles random PGN", "games.pgn, line 1: expected the columns FEN (or PGN), Moves and Rating"),
         (f"puzzles random {os.devnull}", f"the hash of its file: expected a plain file, got {os.devnull}"),
         ("puzzles random PGN --game go", "unknown game 'go'"),
-        ("puzzles random PGN --band 0", "--band must be 1 or more, got 0"),
+        ("puzzles random PGN --band 0", '--band must be a whole number, 1 or more, got "0"'),
     ],
 )
 def test_bad_input_gets_one_sentence_and_exit_code_2(words, said, games, boards, labels, capfd, tmp_path, monkeypatch):
@@ -193,6 +195,27 @@ def test_players_solve_puzzles_as_a_page(tmp_path, capfd):
     assert page
     assert (tmp_path / "page" / "puzzles.svg").read_text().startswith("<svg")
     assert (tmp_path / "page" / "solutions.csv").read_text().count("\n") == 3
+
+
+def test_measures_of_a_player_that_fails_replace_nothing(labels, capfd, tmp_path, monkeypatch):
+    """An engine that died left `[]` in the place of good measures; of puzzles it was an error of the command line."""
+
+    def fail(*told, **more):
+        raise PlayerError("random died")
+
+    monkeypatch.setattr(evaluate, "measures_of", fail)
+    monkeypatch.setattr(solving, "solve", fail)
+    (tmp_path / "found.json").write_text("[1]")
+    (tmp_path / "few.csv").write_text(f"FEN,Moves,Rating\n{MATE},a5b5 d4d5q,801\n")
+    of_puzzles = ["puzzles", "nowhere", "random", str(tmp_path / "few.csv"), "--game", "gardner_chess"]
+    for words in (["evaluate", "nowhere", "random", str(labels)], [*of_puzzles, "--out", str(tmp_path / "page")]):
+        assert main([*words, "--json", str(tmp_path / "found.json")]) == 1
+        errors = capfd.readouterr().err.splitlines()
+        assert errors[0].startswith("left out: nowhere") and errors[1:] == [
+            "random left: random died",
+            "alphagateau: no player is left: nothing is measured or written",
+        ]
+        assert (tmp_path / "found.json").read_text() == "[1]" and not (tmp_path / "page").exists()
 
 
 def test_a_file_of_puzzles_that_moves_while_they_are_solved_has_its_hash(tmp_path, monkeypatch):

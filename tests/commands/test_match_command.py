@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from alphagateau.commands import match
 from alphagateau.commands.main import main
 from alphagateau.commands.match import Arguments, print_result
 from alphagateau.games.pgn.pgn import read_pgn
@@ -38,6 +39,18 @@ for line in sys.stdin:
         else:
             os.close(os.open(sys.argv[1], os.O_WRONLY))  # it has been asked, and never answers
 """
+
+
+def test_games_are_written_if_nobody_reads_the_table(tmp_path: Path, monkeypatch):
+    """`| head` lost them."""
+
+    def gone(*told):
+        raise SystemExit(1)
+
+    monkeypatch.setattr(match, "print_result", gone)
+    words = ["match", "random", "random", "--game", "gardner_chess", "--games", "2"]
+    assert main([*words, "--pgn", str(tmp_path / "games.pgn")]) == 1
+    assert len(read_pgn((tmp_path / "games.pgn").read_text())) == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from alphagateau.cli.outputs import OutputError, check_own_games
+from alphagateau.cli.outputs import OutputError, check_own_games, overwritten
 from alphagateau.commands.main import main
+from alphagateau.games.pgn.text_files import BOUNDS
 
 GAME = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1. e4 1-0\n'
 RESULTS = "player,opponent,wins,draws,losses\nA,B,3,0,0\n"
@@ -113,17 +114,24 @@ def test_games_of_the_same_match_are_replaced_and_those_of_another_are_not(capfd
 
 def test_annotated_games_are_replaced_by_the_same_analyst_alone(capfd):
     Path("annotated.pgn").write_text(GAME.replace("[White", '[Annotator "r/1, policy"]\n[White') + GAME)
-    check_own_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy")  # one of them has a fault
+    check_own_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy", BOUNDS)  # one of them has a fault
     for path, analyst in (("annotated.pgn", "r/2, policy"), ("games.pgn", "r/1, policy")):
         with pytest.raises(OutputError, match="holds other games"):
-            check_own_games("--annotate", Path(path), "Annotator", analyst)
+            check_own_games("--annotate", Path(path), "Annotator", analyst, BOUNDS)
     faulty = GAME.replace("e4", "e5").replace("[White", '[Annotator "Fritz"]\n[White')  # left as it was, with its tag
     Path("annotated.pgn").write_text(Path("annotated.pgn").read_text() + "\n" + faulty)
-    check_own_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy", faulty=True)
+    check_own_games("--annotate", Path("annotated.pgn"), "Annotator", "r/1, policy", BOUNDS, faulty=True)
     Path("games.pgn").write_text(faulty)
     for path, is_faulty in (("annotated.pgn", False), ("games.pgn", True)):
         with pytest.raises(OutputError, match="holds other games"):
-            check_own_games("--annotate", Path(path), "Annotator", "r/1, policy", faulty=is_faulty)
+            check_own_games("--annotate", Path(path), "Annotator", "r/1, policy", BOUNDS, faulty=is_faulty)
+
+
+def test_a_text_that_is_too_long_for_a_path_is_no_input():
+    """An engine with many options was refused as a file name that is too long."""
+    for text in ("uci:stockfish?" + "&".join(f"Option{k}=0" for k in range(100)), "a\0b", ""):
+        assert overwritten([Path("games.pgn")], [text]) is None
+    assert overwritten([Path("games.pgn")], [["soft.pgn"]]) == Path("games.pgn")
 
 
 def test_no_output_that_is_no_file_is_replaced_by_one(monkeypatch):
