@@ -149,18 +149,28 @@ def fused_layer(
 
     edges, row = of_program(width, features), whole(features)
     ends = pl.BlockSpec((1, width), lambda b, tile: (tile, 0))
-    refs = LayerRefs(  # of each the part that a program sees, and the array
-        v=(pl.BlockSpec((1, num_places, features), lambda b, tile: (b, 0, 0)), product(nodes, "W_v", dtype)),
-        u=(of_block(features), product(nodes, "W_u", dtype)),
-        g=(edges, g),
-        senders=(ends, jnp.asarray(groups.senders)),
-        receivers=(ends, jnp.asarray(groups.receivers)),
-        norm=(AffineNorm(row, row), norm_g),
-        w_e=(whole(features, features), w["W_e"].astype(dtype)),
-        a=(row, w["a"][:, 0]),
-        residual=(None, None) if residual is None else (edges, residual[1]),
+    specs = LayerRefs(
+        v=pl.BlockSpec((1, num_places, features), lambda b, tile: (b, 0, 0)),
+        u=of_block(features),
+        g=edges,
+        senders=ends,
+        receivers=ends,
+        norm=AffineNorm(row, row),
+        w_e=whole(features, features),
+        a=row,
+        residual=None if residual is None else edges,
     )
-    specs, inputs = (LayerRefs(*column) for column in zip(*refs, strict=True))
+    inputs = LayerRefs(
+        v=product(nodes, "W_v", dtype),
+        u=product(nodes, "W_u", dtype),
+        g=g,
+        senders=jnp.asarray(groups.senders),
+        receivers=jnp.asarray(groups.receivers),
+        norm=norm_g,
+        w_e=w["W_e"].astype(dtype),
+        a=w["a"][:, 0],
+        residual=None if residual is None else residual[1],
+    )
     shapes = tuple(jax.ShapeDtypeStruct(s, dtype) for s in (g.shape, h.shape, (batch, num_places, num_places)))
     kernel = partial(layer_kernel, config, tile_receivers)
     outs = edges, of_block(features), of_block(num_places)
