@@ -153,7 +153,7 @@ def change(experiment: Experiment, changes: Mapping[str, Any], name: str = "expe
         old = table.get(head, {})
         if inner and not isinstance(old, Mapping):
             raise ConfigError(f"{printable(name)}: unknown key {show(key)}; {head} has no keys of its own")
-        if value != {} or not isinstance(old, Mapping):  # a table without keys changes none
+        if not (isinstance(value, Mapping) and isinstance(old, Mapping)):  # a table without keys changes none
             table[head] = {**old, inner: value} if inner else value
     return from_dict(table, name)
 
