@@ -22,7 +22,7 @@ class BudgetConfig:
     frames: int = num("positions played by self-play", default=0)
     steps: int = num("optimizer steps", default=0)
     flops: float = num("operations of the networks' matrix products, playing and learning", default=0.0)
-    seconds: float = num("seconds of the run's phases: all that metrics.jsonl has under time/", default=0.0)
+    seconds: float = num("seconds of the run's phases: what metrics.jsonl has under time/, less compile", default=0.0)
 
     @model_validator(mode="after")
     def _check_together(self) -> "BudgetConfig":

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from alphagateau.config import BudgetConfig, Experiment, board_experiments
 from alphagateau.config.searches import simulations_per_ply
+from alphagateau.runs.logging.progress import COMPILE
 
 
 class Cost(NamedTuple):
@@ -15,7 +16,7 @@ class Cost(NamedTuple):
     frames: int = 0  # positions played by self-play, whether or not the window kept them
     steps: int = 0
     flops: float = 0.0  # operations of the networks' matrix products
-    seconds: float = 0.0  # of all phases, checkpoints too
+    seconds: float = 0.0  # of all phases, checkpoints too, without waiting for programs to be compiled
 
 
 def costs(
@@ -36,7 +37,7 @@ def costs(
     full, cheap = (passes * mean * (simulations_per_ply(experiment, share) + 1) for share in (1.0, 0.0))
     found, seconds, flops, before = [], 0.0, 0.0, 0
     for row in rows:
-        seconds += sum(value for name, value in row.items() if name.startswith("time/"))
+        seconds += sum(x for name, x in row.items() if name.startswith("time/") and name != f"time/{COMPILE}")
         full_share = row.get("selfplay/full_search_rate", 1.0)
         a_frame = full_share * full + (1 - full_share) * cheap
         frames, steps = row["iteration"] * iteration_frames, int(row.get("train/steps", 0))

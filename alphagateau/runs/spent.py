@@ -22,7 +22,7 @@ class Spent(NamedTuple):
     """The cost of weights since the first ones were drawn."""
 
     frames: float = 0.0
-    device_seconds: float = 0.0  # seconds of all phases, times the run's devices
+    device_seconds: float = 0.0  # of all phases and of compilation, times the run's devices
     simulations: float = 0.0  # of self-play's searches
     flops: float = 0.0
     joules: float = 0.0  # NaN where an iteration was not measured

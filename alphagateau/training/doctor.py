@@ -97,7 +97,7 @@ def try_board(experiment: Experiment) -> tuple[dict[str, int], float, float, flo
     memory = {
         **(selfplay_bytes(state.producer) if selfplay else {"boards of an iteration": tree_bytes(state.producer)}),
         "search trees": num_games * search_bytes(trainer.plan.game, experiment.search),
-        "weights and optimizer": tree_bytes(state.train),
+        "weights and optimizer": tree_bytes(state.train) * mesh.size,
         "training step": int(per_frame * training.batch_size),
     }
     if selfplay and experiment.window.keep == "newest":

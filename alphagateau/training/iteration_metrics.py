@@ -85,8 +85,8 @@ def over_boards(found: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         if name in SUMMED:
             values[name] = sum(row[name] for row in rows)
         elif name.endswith("_per_second"):
-            seconds = sum(weight / row[name] for weight, row in zip(weights, rows, strict=True) if row[name])
-            values[name] = sum(weights) / seconds if seconds else math.nan
+            seconds = [row["selfplay/plies"] / (row["selfplay/moves_per_second"] or math.nan) for row in rows]
+            values[name] = sum(row[name] * t for row, t in zip(rows, seconds, strict=True)) / sum(seconds)
         else:
             total = sum(weight * row[name] for weight, row in zip(weights, rows, strict=True))
             values[name] = total / max(sum(weights), 1)

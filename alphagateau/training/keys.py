@@ -14,8 +14,8 @@ MIRROR = 2**31 - 1  # in the place of a share, below an epoch's key: which frame
 WEIGHTS, MATERIAL = 2**31 - 1, 2**31 - 2  # in the place of an iteration: the first weights, material lessons
 
 
-def key_of(seed: int, *path: int | Array) -> Array:
-    """The key of a path such as (iteration, purpose, epoch)."""
+def key_of(seed: int | Array, *path: int | Array) -> Array:
+    """The key of a path such as (iteration, purpose, epoch). Programs take the seed, so that seeds share them."""
     return functools.reduce(jax.random.fold_in, path, jax.random.key(seed))
 
 

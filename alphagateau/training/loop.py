@@ -47,6 +47,7 @@ class Run(NamedTuple):
     log: MetricsLog | None  # of process 0
     reporter: Reporter
     stop: StopRequest
+    timer: Timer
     on_iteration: Callable[[int, dict[str, Any]], None]
 
 
@@ -78,9 +79,11 @@ def train(
             raise everywhere(ConfigError(why))
         record = on_first(partial(run_record.read_record, folder), RunError)
         progress, state, start = begin(experiment, folder, trainer, record, init_from, reporter)
+        counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
+        timer = Timer(start.manifest.get("seconds", {}), open_meter(counters))
         if progress.iteration < experiment.num_iterations:  # and nothing is left to refuse
             is_ahead = jax.default_backend() == "cpu" and processes.count() == 1  # elsewhere kernels are timed
-            phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say)
+            phases = compile_all(trainer.phases, trainer.abstract_state, is_ahead, reporter.say, timer)
             trainer = trainer._replace(phases=phases)
         else:
             reporter.say(f"{folder} is finished: a larger --num-iterations goes on with it")
@@ -88,8 +91,8 @@ def train(
         held.push(lambda kind, *_: log and log.close(is_waiting=kind is None))
         try:
             with reporter.running(progress.iteration, experiment.num_iterations):
-                run = Run(experiment, folder, trainer, log, reporter, stop, on_iteration)
-                state = loop(run, state, progress, start)
+                run = Run(experiment, folder, trainer, log, reporter, stop, timer, on_iteration)
+                state = loop(run, state, progress, start.manifest["symptoms"])
         except Unhealthy as error:
             advice = on_first(partial(run_record.mark_unhealthy, folder, str(error)))
             raise everywhere(RunError(f"{error}; {advice}")) from None
@@ -101,11 +104,11 @@ def begin(
 ) -> tuple[Progress, RunState, Checkpoint]:
     """Progress and state of the newest checkpoint, or of a new run's first one."""
     found, variables = resume.newest_state(trainer, folder, reporter), None
-    manifest = Path(experiment.data.path) / "manifest.json" if experiment.data else None  # shards have none
-    labels = on_first(lambda: files.file_hash(manifest) if manifest and manifest.exists() else None)
+    source = on_first(partial(source_hash, experiment), OSError)
     if found is not None:
-        if record.get("labels", labels) != labels:
-            why = f"{folder} learnt from other labels than those of data.path now: use another --run name"
+        if (record.get("labels") or source) != source:
+            other = "labels than those of data.path" if experiment.data else "positions than those of selfplay.starts"
+            why = f"{folder} learnt from other {other} now: use another --run name"
             raise everywhere(ConfigError(why))
         check_goes_on(experiment, folder, record, init_from, reporter)
         experiment = replace(experiment, num_iterations=max(experiment.num_iterations, found[0].iteration))
@@ -116,7 +119,7 @@ def begin(
         if origin:
             resume.check_fits(trainer, origin, reporter)
         variables = resume.load_weights(trainer, origin) if origin else trainer.init_variables()
-        record["labels"] = labels
+        record["labels"] = source
         record["init_from"] = str(init_from) if init_from else None
         record["init_from_hash"] = origin.manifest["weights_hash"] if origin else None
         on_first(partial(run_record.write_record, folder, record))  # before the weights, which are of its `init_from`
@@ -128,6 +131,18 @@ def begin(
     elif processes.is_first():
         resume.retire(experiment.retention, folder / "checkpoints")  # after a kill, or by a new `[retention]`
     return found
+
+
+def source_hash(experiment: Experiment) -> str | None:
+    """The hash of the labels' manifest, which shards have not, or of the positions of `selfplay.starts`, if any."""
+    if experiment.data:
+        path = Path(experiment.data.path) / "manifest.json"
+    elif not experiment.selfplay or experiment.selfplay.starts == "none":
+        return None
+    else:
+        path = Path(experiment.selfplay.starts)
+        path = path / "train.parquet" if path.is_dir() else path
+    return files.file_hash(path) if path.is_file() else None
 
 
 def read_back(trainer: Trainer, saved: Checkpoint) -> tuple[Progress, RunState]:
@@ -174,17 +189,15 @@ def open_run_log(experiment: Experiment, run: Path, record: dict, iteration: int
     return log._replace(aim=AimProcess(run, record.get("aim_run"), flatten(experiment), on_open))
 
 
-def loop(run: Run, state: RunState, progress: Progress, start: Checkpoint) -> RunState | None:
+def loop(run: Run, state: RunState, progress: Progress, sick: list[str]) -> RunState | None:
     """Runs the iterations that are left; None if it is stopped, once a checkpoint holds all that was done.
 
-    `start` has the symptoms of the last finished iteration and the seconds of the one in progress.
+    `sick` are the symptoms of the last finished iteration; `run.timer` has the seconds of the one in progress.
     """
-    experiment, sick = run.experiment, start.manifest["symptoms"]
-    counters = find_counters(with_gpus=jax.default_backend() == "gpu") if processes.count() == 1 else []
-    total, timer = experiment.num_iterations, Timer(start.manifest.get("seconds", {}), open_meter(counters))
+    experiment, total, timer = run.experiment, run.experiment.num_iterations, run.timer
     time_left, saved = TimeLeft(progress.iteration), progress  # a start has a checkpoint of what it goes on from
     while progress.iteration < total:
-        state, progress, is_stopped = one_iteration(run, state, progress, timer)
+        state, progress, is_stopped = one_iteration(run, state, progress)
         if is_stopped:
             if progress != saved:
                 save_and_retire(run, state, progress, sick, timer.take())
@@ -217,7 +230,7 @@ def save_and_retire(
         resume.retire(run.experiment.retention, run.folder / "checkpoints")
 
 
-def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -> tuple[RunState, Progress, bool]:
+def one_iteration(run: Run, state: RunState, progress: Progress) -> tuple[RunState, Progress, bool]:
     """Finishes the iteration in progress: (state, progress, whether it was stopped before its end)."""
     trainer, iteration = run.trainer, progress.iteration
     while progress.iteration == iteration:
@@ -226,7 +239,7 @@ def one_iteration(run: Run, state: RunState, progress: Progress, timer: Timer) -
         phase = trainer.phases[progress.phase]
         share = progress.segment / max(phase.num_segments(state), 1)
         run.reporter.phase(phase.name, iteration + (progress.phase + share) / len(trainer.phases))
-        with timer(phase.name):
+        with run.timer(phase.name):
             state, progress = advance(trainer.phases, state, progress)
             jax.block_until_ready(state)
         if progress == (iteration, len(trainer.producer.phases), 0):

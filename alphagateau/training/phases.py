@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from alphagateau.games.state import Array
+from alphagateau.runs.logging.progress import COMPILE, Timer
 from alphagateau.training.learner import TrainState
 
 
@@ -27,7 +28,7 @@ class Phase(NamedTuple):
     num_segments: Callable[[RunState], int]
     run_segment: Callable[[RunState, int, int], RunState]  # (state, iteration, segment) -> state
     segment_size: int = 1  # plies or optimizer steps
-    compile: Callable[[RunState], object] = lambda _: None  # compiles `run_segment`, given shapes and shardings
+    compile: Callable[[RunState], object] | None = None  # compiles `run_segment`, given shapes and shardings
 
 
 class Producer(NamedTuple):
@@ -81,33 +82,35 @@ class Progress(NamedTuple):
 
 
 def compile_all(
-    phases: tuple[Phase, ...], state: RunState, is_ahead: bool, say: Callable[[str], None]
+    phases: tuple[Phase, ...], state: RunState, is_ahead: bool, say: Callable[[str], None], timer: Timer
 ) -> tuple[Phase, ...]:
     """The phases for RunStates like `state`; each reports when its first segment waits for its compilation.
 
     Args:
         is_ahead: all are compiled at once, in threads; XLA compiles mostly on one core, so later phases are compiled
-            while the first runs. Else each is compiled by its first segment.
+            while the first runs, and `timer` has the seconds of waiting under COMPILE. Else each is compiled by its
+            first segment.
     """
     pool = ThreadPoolExecutor(len(phases))
-    compiled = [pool.submit(phase.compile, state) if is_ahead else None for phase in phases]
+    compiled = [pool.submit(phase.compile, state) if is_ahead and phase.compile else None for phase in phases]
     pool.shutdown(wait=False)
     total = len(phases)
     titles = [f"compiling {phase.name}, program {number} of {total}" for number, phase in enumerate(phases, 1)]
-    return tuple(_compiled(*each, say) for each in zip(phases, compiled, titles, strict=True))
+    return tuple(_compiled(*each, say, timer) for each in zip(phases, compiled, titles, strict=True))
 
 
-def _compiled(phase: Phase, compiled: Future | None, title: str, say: Callable[[str], None]) -> Phase:
+def _compiled(phase: Phase, compiled: Future | None, title: str, say: Callable[[str], None], timer: Timer) -> Phase:
     """The phase; its first segment reports `title`, and waits, if compilation is not finished."""
     is_first = True
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
         nonlocal is_first
-        if is_first and not (compiled and compiled.done()):
+        if is_first and phase.compile and not (compiled and compiled.done()):
             say(f"{title}: a minute or more the first time, seconds on later starts")
+        if is_first and compiled:
+            with timer(COMPILE):
+                compiled.result()  # raises what compiling it raised
         is_first = False
-        if compiled:
-            compiled.result()  # raises what compiling it raised
         return phase.run_segment(state, iteration, segment)
 
     return phase._replace(run_segment=run_segment)

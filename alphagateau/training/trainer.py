@@ -124,10 +124,10 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
 
     @partial(jax.jit, donate_argnums=(0, 1))
     def train_steps(train: TrainState, totals, frames_of, place) -> tuple[TrainState, dict]:
-        iteration, epoch, first, last = place
+        seed, iteration, epoch, first, last = place
         is_first = (epoch == 0) & (first == 0)  # of the iteration, which begins new totals
         totals = jax.tree.map(lambda x: jnp.where(is_first, jnp.zeros_like(x), x), totals)
-        key = key_of(experiment.seed, iteration, TRAIN, epoch)
+        key = key_of(seed, iteration, TRAIN, epoch)
         share_ids, steps = jnp.arange(experiment.num_shares), jnp.stack([first, last])
         return local(train, totals, frames_of, key, share_ids, steps)
 
@@ -139,15 +139,16 @@ def make_train_phase(experiment: Experiment, mesh: Mesh, producer: Producer, lea
         return steps // an_epoch * segments_per_epoch(state) + -(-(steps % an_epoch) // segment_steps)
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
-        epoch, place = divmod(segment, segments_per_epoch(state))
-        first, an_epoch = place * segment_steps, producer.num_batches(state.producer)
+        epoch, part = divmod(segment, segments_per_epoch(state))
+        first, an_epoch = part * segment_steps, producer.num_batches(state.producer)
         left = num_iteration_steps(experiment, producer, state) - epoch * an_epoch
         last = min(first + segment_steps, an_epoch, left)
-        train, totals = train_steps(state.train, state.totals, state.producer, (iteration, epoch, first, last))
+        place = (experiment.seed, iteration, epoch, first, last)
+        train, totals = train_steps(state.train, state.totals, state.producer, place)
         return state._replace(train=train, totals=totals)
 
     def compile(state: RunState) -> object:
-        return train_steps.lower(state.train, state.totals, state.producer, (0, 0, 0, 0)).compile()
+        return train_steps.lower(state.train, state.totals, state.producer, (0,) * 5).compile()
 
     return Phase("train", num_segments, run_segment, segment_steps, compile)
 

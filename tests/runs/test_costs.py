@@ -10,7 +10,7 @@ from alphagateau.config.searches import simulations_per_ply
 from alphagateau.runs.costs import Cost, costs, reached
 
 ROWS = [
-    {"iteration": 1, "train/steps": 3, "time/selfplay": 2.0, "time/train": 1.0},
+    {"iteration": 1, "train/steps": 3, "time/selfplay": 2.0, "time/train": 1.0, "time/compile": 40.0},
     {"iteration": 2, "train/steps": 8, "time/selfplay": 2.0, "time/train": 2.0, "time/checkpoint": 0.5},
 ]
 

@@ -23,7 +23,7 @@ SHOWN = (
     ("games {:.0f} ({:.0%} drawn)", "selfplay/games", "selfplay/draw_rate"),
     ("{:.0f} moves/s", "selfplay/moves_per_second"),
 )
-JOULES = "joules"  # beside the seconds of each phase
+JOULES, COMPILE = "joules", "compile"  # beside the seconds of each phase
 
 
 class VisibleConsole(Console):
@@ -93,20 +93,25 @@ class TimeLeft:
 class Timer:
     """Seconds spent under each name since the last `take`, those `before` included.
 
+    Those of a name within another are its own alone.
+
     meter: returns the joules used since its last call; their sum stands under JOULES.
     """
 
     def __init__(self, before: Mapping[str, float], meter: Callable[[], float] | None = None) -> None:
         self._seconds = dict(before)
         self._meter = meter
+        self._within = 0.0  # seconds of the names within the one in progress
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
+        start, before, self._within = time.perf_counter(), self._within, 0.0
         try:
             yield
         finally:
-            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            self._seconds[name] = self._seconds.get(name, 0.0) + seconds - self._within
+            self._within = before + seconds
             if self._meter is not None:
                 self._seconds[JOULES] = self._seconds.get(JOULES, 0.0) + self._meter()
 

@@ -41,11 +41,11 @@ def make_probe(experiment: Experiment, game: Game, search: Search, mesh: Mesh) -
         return measure_roots(game, search, variables, roots, keys)
 
     @jax.jit
-    def probe(variables: Variables, positions: Position, iteration: int | Array) -> dict[str, Array]:
-        of_roots = local(variables, key_of(experiment.seed, iteration, PROBE), share_ids, positions)
+    def probe(variables: Variables, positions: Position, seed: Array, iteration: Array) -> dict[str, Array]:
+        of_roots = local(variables, key_of(seed, iteration, PROBE), share_ids, positions)
         return {name: x.sum() for name, x in of_roots.items()}
 
-    return probe
+    return lambda variables, positions, iteration: probe(variables, positions, experiment.seed, iteration)
 
 
 def measure_roots(game: Game, search: Search, variables: Variables, roots: Position, keys: Array) -> dict[str, Array]:

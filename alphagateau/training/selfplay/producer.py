@@ -43,9 +43,9 @@ def make_selfplay_producer(board: BoardPlan, selfplay: SelfPlayConfig, mesh: Mes
     are_new = not selfplay.continue_games
     probe = make_probe(experiment, game, search, mesh)
 
-    def new_games(iteration: int | Array, rows: Array) -> Games:
-        """The Games [B] with which an iteration begins if none goes on."""
-        return make_begin(game, options, key_of(experiment.seed, iteration, PLAY), rows)(0)
+    def new_games(key: Array, rows: Array) -> Games:
+        """The Games [B] with which an iteration begins if none goes on; `key` is its PLAY's."""
+        return make_begin(game, options, key, rows)(0)
 
     def num_new_frames(state: SelfPlayState) -> int:
         return int(state.statistics.get("new_frames", num_made_frames(experiment)))
@@ -110,17 +110,18 @@ def make_play_phase(
         return games, jax.tree.map(write, trajectory, segment)
 
     @partial(jax.jit, donate_argnums=0)
-    def play(state: SelfPlayState, variables, iteration, first_ply) -> SelfPlayState:
-        key = key_of(board.experiment.seed, iteration, PLAY)
+    def play(state: SelfPlayState, variables, seed, iteration, first_ply) -> SelfPlayState:
+        key = key_of(seed, iteration, PLAY)
         games = Games(state.games, state.resigning)
         games, trajectory = local(variables, key, rows, first_ply, games, state.trajectory)
         return state._replace(games=games.states, resigning=games.resigning, trajectory=trajectory)
 
     def run_segment(state: RunState, iteration: int, segment: int) -> RunState:
-        return state._replace(producer=play(state.producer, state.train.playing, iteration, segment * segment_plies))
+        place = (board.experiment.seed, iteration, segment * segment_plies)
+        return state._replace(producer=play(state.producer, state.train.playing, *place))
 
     def compile(state: RunState) -> object:
-        return play.lower(state.producer, state.train.playing, 0, 0).compile()
+        return play.lower(state.producer, state.train.playing, 0, 0, 0).compile()
 
     return Phase("selfplay", lambda _: num_plies // segment_plies, run_segment, segment_plies, compile)
 
@@ -159,7 +160,7 @@ def make_init(
 
     def init() -> SelfPlayState:
         key, rows = jax.random.key(0), jnp.arange(selfplay.num_games)
-        games = new_games(0, rows)
+        games = new_games(key_of(experiment.seed, 0, PLAY), rows)
         played = jax.eval_shape(lambda: play({}, key, rows, jnp.int32(0), games)[1])
         trajectory = jax.tree.map(jnp.zeros_like, played)
         frame = jax.eval_shape(lambda: jax.tree.map(lambda x: x[0, 0], to_frames(trajectory)))

@@ -74,11 +74,12 @@ def on_board(board: str, phase: Phase) -> Phase:
         after = phase.run_segment(board_state(state, board), iteration, segment)
         return after._replace(producer={**state.producer, board: after.producer})
 
+    compile_alone = phase.compile
     return phase._replace(
         name=f"{phase.name}/{board}",
         num_segments=lambda state: phase.num_segments(board_state(state, board)),
         run_segment=run_segment,
-        compile=lambda state: phase.compile(board_state(state, board)),
+        compile=compile_alone and (lambda state: compile_alone(board_state(state, board))),
     )
 
 

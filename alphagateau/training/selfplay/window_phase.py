@@ -14,9 +14,9 @@ from alphagateau.distributed.mesh import BY_FIRST, BY_SECOND, REPLICATED, per_de
 from alphagateau.games.rules import Game
 from alphagateau.games.state import Array
 from alphagateau.training.frames import Frame, Trajectory
-from alphagateau.training.keys import WINDOW, key_of
+from alphagateau.training.keys import PLAY, WINDOW, key_of
 from alphagateau.training.mirrors import mirrored_batches
-from alphagateau.training.phases import Phase
+from alphagateau.training.phases import Phase, RunState
 from alphagateau.training.selfplay.replay import Window, add_frames, epoch_order, take_batch
 from alphagateau.training.selfplay.selfplay import Games, game_statistics, unsound_searches
 from alphagateau.training.selfplay.state import Pending, SelfPlayState, settle
@@ -51,20 +51,23 @@ def make_window_phase(experiment: Experiment, game: Game, mesh: Mesh, begin: Cal
         return add_frames(window, key, share_ids, frames, is_new, keeps_newest), waiting
 
     @partial(jax.jit, donate_argnums=0)
-    def fill_window(state: SelfPlayState, iteration) -> SelfPlayState:
-        key = key_of(experiment.seed, iteration, WINDOW)
+    def fill_window(state: SelfPlayState, seed, iteration) -> SelfPlayState:
+        key = key_of(seed, iteration, WINDOW)
         window, waiting = local(state.window, key, share_ids, state.trajectory, state.waiting)
         statistics = fill_statistics(game, state.trajectory, window, (state.waiting, waiting))
         games = Games(state.games, state.resigning)
         if new_games is not None:
-            games = new_games(iteration + 1, jnp.arange(len(state.games.ply)))
+            games = new_games(key_of(seed, iteration + 1, PLAY), jnp.arange(len(state.games.ply)))
         return SelfPlayState(games.states, window, state.trajectory, statistics, waiting, games.resigning)
+
+    def run_segment(state: RunState, iteration: int, _: int) -> RunState:
+        return state._replace(producer=fill_window(state.producer, experiment.seed, iteration))
 
     return Phase(
         "window",
         num_segments=lambda _: 1,
-        run_segment=lambda state, iteration, _: state._replace(producer=fill_window(state.producer, iteration)),
-        compile=lambda state: fill_window.lower(state.producer, 0).compile(),
+        run_segment=run_segment,
+        compile=lambda state: fill_window.lower(state.producer, 0, 0).compile(),
     )
 
 
