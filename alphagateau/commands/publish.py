@@ -1,7 +1,6 @@
 """Publishes a checkpoint of a run: its weights, its experiment and a model card."""
 
 import dataclasses
-import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ import tyro
 
 from alphagateau import config
 from alphagateau.cli.arguments import UsageError
+from alphagateau.config.study import NAME
 
 if TYPE_CHECKING:  # imported with JAX, which --help and a typo must not wait for
     from alphagateau.reports.model_card import Card
@@ -42,7 +42,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> int:
     """Prints the folder's path."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", arguments.name):
+    if not NAME.fullmatch(arguments.name):
         raise UsageError(f"NAME is {arguments.name!r}, expected letters, digits, _, - and dots, as of a folder")
     from alphagateau.reports.model_card import model_card
     from alphagateau.runs.publishing import CARD, EXPERIMENT, publish

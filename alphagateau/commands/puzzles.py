@@ -17,7 +17,7 @@ from alphagateau.config.records import counted
 from alphagateau.ratings.intervals import share
 from alphagateau.reports.drawing.charts import standalone
 from alphagateau.reports.puzzles_page import Band, PuzzleResult, band_chart, puzzles_json, puzzles_page
-from alphagateau.runs.files import file_hash, write_json, write_text
+from alphagateau.runs.files import file_hash, write_json, write_result, write_text
 from alphagateau.runs.logging.progress import print_results
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def write(
     """The page, the drawing and, if wanted, JSON."""
     protocol = {**about, "simulations": arguments.simulations or "as in training", "seed": arguments.seed}
     title = f"Puzzles of {about['file']}"
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    write_text(arguments.out / "index.html", puzzles_page(title, results, notes, protocol))
+    write_result(arguments.out / "index.html", puzzles_page(title, results, notes, protocol))
     write_text(arguments.out / "puzzles.svg", standalone(title, [band_chart(results)]))
     if arguments.json:
         write_json(arguments.json, puzzles_json(results, about))

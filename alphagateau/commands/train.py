@@ -55,8 +55,9 @@ def run(arguments: Arguments, path: Path, experiment: Experiment) -> int:
     named = (path.stem, "the experiment's file name") if arguments.run is None else (arguments.run, "--run")
     folder = arguments.runs / config.check_folder_name(*named)
     until = None if arguments.until is None else config.parse_budget(arguments.until)
-    ask = make_budget_check(folder, until, experiment) if until else lambda: None
-    stop = StopRequest(arguments.stop_after, ask)
+    stop = StopRequest(arguments.stop_after)
+    if until and not arguments.network_from_init:
+        stop.ask = make_budget_check(folder, until, experiment)
     with stop.listening():  # the import of JAX already takes seconds
         from alphagateau.distributed import launch, processes
 
@@ -66,6 +67,8 @@ def run(arguments: Arguments, path: Path, experiment: Experiment) -> int:
         with processes.ending_together():
             if arguments.network_from_init:
                 experiment = with_network_of(arguments.init_from, experiment, folder)
+                if until:  # whose FLOPs are this network's
+                    stop.ask = make_budget_check(folder, until, experiment)
             from alphagateau.api.training import run_experiment
 
             gc.freeze()  # tracing makes objects that stay, and visiting them took a fifth of its time

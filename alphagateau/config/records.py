@@ -208,7 +208,7 @@ def expected(field: FieldInfo) -> str:
     if kind is str:
         return "a text"
     if get_origin(kind) is tuple:
-        return "an array of texts"
+        return f"an array of {'texts' if str in get_args(kind) else 'numbers'}"
     low, high = (next((getattr(m, end) for m in field.metadata if hasattr(m, end)), None) for end in ("ge", "le"))
     noun = "an integer" if kind is int else "a finite number"
     if low is None:

@@ -60,7 +60,7 @@ def search_moves(engine: Engine, fen: str, nodes: int, moves: Collection[str]) -
 
 
 def _result(line: ScoredLine, move: str) -> SearchResult:
-    return SearchResult(encode(line.kind, line.number), min(max(line.depth, 0), 255), move)
+    return SearchResult(encode(line.kind, line.number), min(line.depth, 255), move)
 
 
 KnownLabels = Callable[[str], dict[str, Any] | None]  # FEN -> labels found before, if any
@@ -89,7 +89,8 @@ def open_engine(job: LabelJob, should_stop: Callable[[], bool] = lambda: False) 
 
 def count_done(job: LabelJob, units: list[Unit]) -> int:
     """Boards whose parts are written."""
-    return sum(len(unit.boards) for unit in units if part_path(job.output, unit).exists())
+    written = {path.name for path in job.output.glob("*.parquet")}  # at once, as the folder may be far away
+    return sum(len(unit.boards) for unit in units if part_path(job.output, unit).name in written)
 
 
 class Workers:

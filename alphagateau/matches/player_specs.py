@@ -19,6 +19,7 @@ from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import SPLITS, load_weights, network_config, player_search_name
 from alphagateau.runs.newest import newest_checkpoint
 from alphagateau.search.make_search import make_search
+from alphagateau.search.minimax.config import MinimaxConfig
 from alphagateau.search.search import Search
 
 
@@ -142,6 +143,7 @@ def load_player(
     check_search(spec, search, network)
     if (split := search.split) not in SPLITS:  # a run's, which may go on to learn
         search = dataclasses.replace(search, split=str(newest_checkpoint(Path(split)).path))
+    is_minimax = isinstance(search, MinimaxConfig)  # which plays its best move at any temperature
     iteration, weights = found.manifest["iteration"], found.manifest["weights_hash"]
     known = Identity(run_of(found), iteration, weights, player_search_name(search))
     return Player(
@@ -150,7 +152,7 @@ def load_player(
         load_weights(found, game_name),
         known,
         key=(known.weights, known.search, game_name),
-        has_noise=search.gumbel_scale > 0 or search.temperature > 0,
+        has_noise=search.gumbel_scale > 0 or (search.temperature > 0 and not is_minimax),
         folder=found.run,
         network=network,
     )

@@ -69,7 +69,6 @@ class Statistics:
     seconds: float = 0.0  # once it has ended
     rows: int = 0  # searched
     live_rows: int = 0  # of these, those that belonged to live games
-    unfinished: int = 0  # games without a result: begun, or left out because their player had failed
     failures: dict[str, str] = field(default_factory=dict)  # name of a player that failed -> what it did
     warm_moves: int = 0
     warm_seconds: float = 0.0
@@ -146,7 +145,6 @@ def close(scheduler: Scheduler, why: str) -> None:
 def _start_games(scheduler: Scheduler) -> None:
     while scheduler.free and (live := _next_game(scheduler)):
         if any(player.name in scheduler.statistics.failures for player in live.players):
-            scheduler.statistics.unfinished += 1
             continue
         place = scheduler.free.pop()
         scheduler.live[place] = live
@@ -277,9 +275,7 @@ def _end_game(scheduler: Scheduler, place: int, why: str | None = None) -> None:
     scheduler.may_have_more = True
     for player in live.players:
         _leave(scheduler, player, place)
-    played = to_played(scheduler.game, live, result, reason)
-    scheduler.statistics.unfinished += played.score is None
-    scheduler.on_game(played)
+    scheduler.on_game(to_played(scheduler.game, live, result, reason))
 
 
 def _leave(scheduler: Scheduler, player: Player, place: int) -> None:

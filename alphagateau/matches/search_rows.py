@@ -1,6 +1,5 @@
 """Widths of searches, from players, games and a device's memory."""
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ from jax.extend.core import jaxprs_in_params
 
 from alphagateau.games.rules import Game
 from alphagateau.matches.players import Player
+from alphagateau.networks.chunks import num_cores
 
 CPU_ROWS = 64  # games in progress: more fill a CPU's searches no better
 CPU_PARTS, LEAST_PARTS = 8, 4  # of the games in progress, one of which a search takes: on a CPU, on an accelerator
@@ -42,7 +42,7 @@ def choose_rows(
 
 def choose_searches_at_once() -> int:
     """One a core, as small searches use no more; on an accelerator one that waits while one runs."""
-    return max(os.cpu_count() or 1, 2) if jax.default_backend() == "cpu" else 2
+    return max(num_cores(), 2) if jax.default_backend() == "cpu" else 2
 
 
 def rows_in_memory(game: Game, player: Player) -> int:

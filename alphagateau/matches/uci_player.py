@@ -70,7 +70,7 @@ def _parse(spec: str, name: str, text: str, kind: Callable[[str], T], most: floa
         if 0 < (value := kind(text)) < most:
             return value
     noun = "a whole number" if kind is int else "seconds"
-    raise SpecError(f"player {spec!r}: {name} is {text!r}, expected {noun} above 0")
+    raise SpecError(f"player {spec!r}: {name} is {text!r}, expected {noun} above 0 and below {most:,.0f}")
 
 
 def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
@@ -86,7 +86,8 @@ def load_uci_player(spec: PlayerSpec, game: Game) -> Player:
     atexit.register(close)
     called = engines[0].name.split()
     name = " ".join([*called, *(Path(argument).name for argument in split_command(wanted.command)[1:])])
-    settings = " ".join(f"{key}={value}" for key, value in [wanted.limit, *sorted(wanted.options.items())])
+    options = sorted((engines[0].offered[key.lower()].name, value) for key, value in wanted.options.items())
+    settings = " ".join(f"{key}={value}" for key, value in [wanted.limit, *options])
     return Player(
         f"{name} {settings}",
         identity=Identity(search=settings),

@@ -50,7 +50,7 @@ def load_weights(found: Checkpoint, game_name: str) -> Any:
 def load_policy(source: Path, game: Game, is_mirrored: bool) -> tuple[Network, Variables]:
     """A checkpoint's network, or that of a run's newest one, and its weights. Raises CheckpointError."""
     found = newest_checkpoint(source)
-    network = make_network(game, network_config(found))
+    network = make_network(get_game(game.name), network_config(found))  # by whose limit of plies it learnt
     return average_mirrors(game, network) if is_mirrored else network, load_weights(found, game.name)
 
 

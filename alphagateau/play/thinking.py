@@ -101,10 +101,8 @@ def make_thinker(spec: PlayerSpec, game_name: str, megabytes: int, device: Any =
     evaluate = make_evaluate(rules, make_network(game, config))
     sigma = Sigma(**{key: value for key, value in spec.found.manifest["search"].items() if key in Sigma._fields})
     tree = make_tree(game, evaluate, variables, megabytes * 2**20 // bytes_per_node(game), sigma)
-    evaluate_root = (
-        make_root_evaluate(game, match_search(game_name, config, spec.search, is_endless=True)) if spec.search else None
-    )
-    thinker = Thinker(game, jax.jit(rules.step), tree, evaluate_root=evaluate_root)
+    search = spec.search and match_search(game_name, config, spec.search, is_endless=True)
+    thinker = Thinker(game, jax.jit(rules.step), tree, evaluate_root=search and make_root_evaluate(search))
     start = replay(thinker, game.start_fen, ())
     for size in () if spec.search else SIZES:
         evaluate(variables, stack_rows([start.state] * size), np.full(size, -1, np.int32))

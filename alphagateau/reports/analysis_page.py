@@ -68,7 +68,7 @@ def _losses(game: AnalysedGame) -> tuple[str, str]:
     """Inaccuracies / mistakes / blunders of White and of Black."""
     counts = {True: Counter(), False: Counter()}
     for ply, judgement in enumerate(judgements(game)):
-        counts[(ply % 2 == 0) == game.white_begins][judgement.name if judgement else ""] += 1
+        counts[(ply % 2 == 0) == game.record.white_begins][judgement.name if judgement else ""] += 1
     white, black = (" / ".join(str(counts[side][j.name]) for j in reversed(JUDGEMENTS)) for side in (True, False))
     return white, black
 

@@ -24,7 +24,7 @@ from alphagateau.reports.ladder_page import (
     rating_table,
     transfer_chart,
 )
-from alphagateau.runs.files import to_json, write_text
+from alphagateau.runs.files import to_json, write_result, write_text
 from alphagateau.runs.logging.progress import print_results, say, warn
 
 if TYPE_CHECKING:  # imported with JAX, which ratings without games do not need
@@ -176,7 +176,6 @@ def table_text(report: RatingsReport, players: Sequence[RatedPlayer], form: str)
 
 def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> None:
     """Writes index.html beside the folders of the boards, whose own pages it names; reports by board."""
-    folder.mkdir(parents=True, exist_ok=True)
     players = {board: rated_players(report) for board, report in reports.items()}
     charts = {
         board: transfer_chart(players[board], board, report.learnt_on, is_band(report.ratings))
@@ -192,7 +191,7 @@ def write_boards_page(folder: Path, reports: Mapping[str, RatingsReport]) -> Non
         runs=run_table(players, runs),
         notes=[f"{board}: {note}" for board, report in reports.items() for note in report.notes],
     )
-    write_text(folder / "index.html", page)
+    write_result(folder / "index.html", page)
 
 
 def run_table(players: Mapping[str, list[RatedPlayer]], runs: Mapping[str, LearntOn]) -> Table:

@@ -60,7 +60,7 @@ def rewrite_study(folder: Path, out: Path | None = None) -> Path:
         if out is None:
             return _draw(folder, result)
         write_text(out, study_page(result))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise RunError(f"{folder / 'study.json'} is damaged: {type(error).__name__} {error}") from None
     return out
 

@@ -65,7 +65,7 @@ def locked(run: Path) -> Iterator[None]:
     try:
         run.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-        for folder in (run, run / "games", run / "ladder"):
+        for folder in (run, run / "games"):
             remove_half_written(folder)
     except Timeout:
         holder = ""

@@ -22,13 +22,15 @@ START = {"command": str, "python": str, "versions": dict, "devices": list}  # ke
 
 
 def read_record(run: Path) -> dict[str, Any]:
-    """run.json, or an empty record. Raises RunError if it is damaged."""
+    """run.json, or an empty record. Raises RunError if it cannot be read or is damaged."""
     path = run / "run.json"
     try:
         record = {"starts": [], **(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})}
         if not _is_record(record):
             raise ValueError("not a record of starts")
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}") from None
+    except (ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path} is damaged ({error}): move it away to go on without it") from None
     return record
 

@@ -24,7 +24,7 @@ class StopRequest:
     """
 
     def __init__(self, seconds: float | None = None, ask: Callable[[], str | None] = lambda: None) -> None:
-        self._ask = ask
+        self.ask = ask
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._seconds = seconds
         self._signal: signal.Signals | None = None
@@ -36,7 +36,7 @@ class StopRequest:
             return self._signal.name
         if self._deadline is not None and time.monotonic() >= self._deadline:
             return f"the time given ({self._seconds:g} s) is over"
-        return self._ask()
+        return self.ask()
 
     def _receive(self, numbers: socket.socket) -> None:
         """Takes the signals as they come, until the other end is closed."""

@@ -146,7 +146,7 @@ def _run_result(plan: Plan, run: PlannedRun, folder: Path, status: Status, failu
         run.variant.name,
         run.seed,
         status.ended,
-        failure or ("" if status.ended else "it has not ended"),
+        "" if status.ended else failure or "it has not ended",
         status.cost,
         last.manifest["parameters"] if last else 0,
         last.manifest["weights_hash"] if last else "",

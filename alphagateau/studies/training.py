@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from alphagateau import config
 from alphagateau.runs import checkpoint
-from alphagateau.runs.files import write_text
+from alphagateau.runs.files import write_result
 from alphagateau.runs.programs import python_environment
 from alphagateau.runs.run_record import read_record
 from alphagateau.runs.stop import StopRequest
@@ -71,6 +71,8 @@ def train_runs(study: Study, stop: StopRequest) -> dict[str, str]:
             continue
         is_reported = False
         code = train_piece(study, run, known, stop)
+        if code and is_busy(study.folder / run.name):  # another process took it just then
+            continue
         is_further = stop.reason is not None or statuses(study)[run.name].iteration > known[run.name].iteration
         failures[run.name] = failures.get(run.name, 0) + 1 if code or not is_further else 0
         if failures[run.name]:
@@ -101,8 +103,7 @@ def _choose(study: Study, left: list[PlannedRun], known: Mapping[str, Status]) -
 def train_piece(study: Study, run: PlannedRun, known: Mapping[str, Status], stop: StopRequest) -> int:
     """The exit code of `alphagateau train` on the run's next piece; stopped, it writes a checkpoint first."""
     file = study.folder / f"{run.name}.toml"
-    study.folder.mkdir(parents=True, exist_ok=True)
-    write_text(file, f"# {run.name} of study {study.plan.study.name}\n\n{config.dumps(run.experiment)}")
+    write_result(file, f"# {run.name} of study {study.plan.study.name}\n\n{config.dumps(run.experiment)}")
     words = ["train", str(file), "--runs", str(study.folder), "--until", _until(study, run, known[run.name])]
     source = "" if read_record(study.folder / run.name)["starts"] else source_of(study, run, known)
     words += ["--init-from", source] if source else []

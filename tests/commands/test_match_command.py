@@ -92,7 +92,7 @@ def test_the_score_with_each_color_and_the_draws_are_printed(capsys):
     record: Any = None
     points = [(True, 1.0), (False, 0.5), (True, 0.5), (False, None)]
     games = [PlayedGame(0, k // 2, is_white, score, record) for k, (is_white, score) in enumerate(points)]
-    statistics = Statistics(moves=9, seconds=1.0, unfinished=1)
+    statistics = Statistics(moves=9, seconds=1.0)
     result = MatchResult(1, 2, 0, 1, (0, 0, 0, 1, 0), (0, 0, 0, 0, 0), games, (math.nan, math.nan), statistics)
     a, b, game = (SimpleNamespace(name=name, variables={}, move=None) for name in ("a", "b", "gardner_chess"))
     setup: Any = (game, Match(a, b, ()))

@@ -9,11 +9,14 @@ from tiny_checkpoints import save_tiny
 from alphagateau.commands import match
 from alphagateau.config import SearchConfig
 from alphagateau.config.searches import describe_search
+from alphagateau.games.variants import get_endless_game, get_game
 from alphagateau.matches import specs as specs_module
 from alphagateau.matches.player_specs import load_player, search_of
 from alphagateau.matches.specs import PlayerError, parse_spec, read_spec
+from alphagateau.networks import trained
 from alphagateau.networks.alphazero.config import AlphaZeroConfig
 from alphagateau.networks.giraffe.config import GiraffeConfig, GiraffeMovesConfig
+from alphagateau.networks.make_network import make_network
 from alphagateau.networks.trained import load_weights
 from alphagateau.runs.checkpoint import CheckpointError
 from alphagateau.search.config import ActionValueConfig, PolicyConfig, StateValueConfig
@@ -140,6 +143,27 @@ def test_a_player_is_named_by_the_weights_that_split_its_search(tmp_path) -> Non
         load_player(read_spec(spec + str(other.path)), "gardner_chess")
     with pytest.raises(CheckpointError, match="even holds no whole checkpoint: no such run or checkpoint"):
         load_player(read_spec(spec + "even"), "gardner_chess")
+
+
+def test_the_network_that_splits_a_search_counts_plies_as_it_learnt(tmp_path, monkeypatch):
+    """Under a GUI, whose games end nowhere, a GATEAU was told ply / 32 767."""
+    found, limits = save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig), []
+
+    def make(game, config):
+        limits.append(game.max_plies)
+        return make_network(game, config)
+
+    monkeypatch.setattr(trained, "make_network", make)
+    trained.load_policy(found.path, get_endless_game("gardner_chess"), is_mirrored=False)
+    assert set(limits) == {get_game("gardner_chess").max_plies} != {get_endless_game("gardner_chess").max_plies}
+
+
+def test_a_temperature_is_noise_where_moves_are_drawn_by_it(tmp_path):
+    """A minimax plays its best move; its games were counted again as games of new openings."""
+    found = save_tiny(tmp_path, "gardner_chess", AlphaZeroConfig)
+    for search, has_noise in (("policy", True), ("probability", False)):
+        spec = f"{found.path}?search={search}&temperature=0.5"
+        assert load_player(read_spec(spec), "gardner_chess").has_noise == has_noise
 
 
 def test_giraffe_plays_no_other_board(tmp_path) -> None:

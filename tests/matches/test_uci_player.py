@@ -112,6 +112,7 @@ def test_spec() -> None:
         ("uci:", "names no program"),
         ("uci:x?nodes=0", "nodes is '0', expected a whole number above 0"),
         ("uci:x?nodes=many", "nodes is 'many'"),
+        ("uci:x?nodes=1000000000", "expected a whole number above 0 and below 1,000,000,000"),
         ("uci:x?nodes=5&depth=2", "expected one of nodes, movetime and depth"),
         ("uci:x?nodes", "'nodes' was given, expected options such as nodes=50"),
         ("uci:x?Hash=1&Hash=2", "'Hash=2' was given, expected options such as nodes=50, each once"),
@@ -133,7 +134,7 @@ def test_engines_of_the_python_face_end_with_their_match(script: Path) -> None:
 
 
 def test_fake_engine_plays_to_the_end(gardner: Game, fake, openings: list[Opening]) -> None:
-    player = fake("well", "nodes=1&Style=Very Risky&Move Overhead=5&processes=2")
+    player = fake("well", "nodes=1&style=Very Risky&Move Overhead=5&processes=2")
     assert player.name == "Fake well fake.py well nodes=1 Move Overhead=5 Style=Very Risky"
     result = play_match(gardner, Match(player, random_player(), openings), rows_per_search=1)
     assert (result.unfinished, result.statistics.failures) == (0, {})

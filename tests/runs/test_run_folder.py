@@ -54,14 +54,13 @@ def test_a_run_that_is_held_names_its_holder_until_that_is_killed(tmp_path):
 
 def test_who_holds_a_run_removes_what_a_killed_holder_left_half_written(tmp_path):
     run = tmp_path / "run"
-    for folder in ("games", "ladder"):
-        (run / folder).mkdir(parents=True)
-    for path in (run / "run.json", run / "games" / "000001.pgn", run / "ladder" / "report.html"):
+    (run / "games").mkdir(parents=True)
+    for path in (run / "run.json", run / "games" / "000001.pgn"):
         done = subprocess.run([sys.executable, "-c", DIE_WRITING, str(path)], check=False)
         assert done.returncode == -signal.SIGKILL
         assert [p.suffix for p in path.parent.glob(".*")] == [".tmp"]
     with run_folder.locked(run):
-        assert {p.name for p in run.rglob("*")} == {".lock", "games", "ladder"}
+        assert {p.name for p in run.rglob("*")} == {".lock", "games"}
 
 
 def test_a_folder_of_which_nothing_came_goes_and_another_stays(tmp_path):

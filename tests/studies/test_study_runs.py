@@ -31,7 +31,7 @@ from alphagateau.studies.plan import changed_keys, make_plan
 from alphagateau.studies.result_files import as_json
 from alphagateau.studies.results import Rated, gather
 from alphagateau.studies.status import is_busy
-from alphagateau.studies.training import Study, describe_progress, statuses, train_runs
+from alphagateau.studies.training import Study, describe_progress, statuses, train_piece, train_runs
 
 STUDY = """
 base = "smoke"
@@ -161,6 +161,19 @@ def test_a_run_that_fails_twice_is_given_up_with_what_needs_it(tmp_path, monkeyp
     failures = train_runs(study, StopRequest())
     assert failures == {"base-3": "its process failed 2 times", "b-3": "it needs base-3", "c-3": "it needs b-3"}
     assert trained().count("base-3") == 2 and statuses(study)["c-5"].ended
+
+
+def test_a_run_that_another_process_takes_just_then_has_not_failed(tmp_path, monkeypatch):
+    """It was left out of this process's page, twice begun too late."""
+    study, busy, began = make_study(tmp_path), iter([False, True] * 3), []
+
+    def begin(study, run, known, stop):
+        began.append(run.name)
+        return 1 if len(began) <= 3 else train_piece(study, run, known, stop)
+
+    monkeypatch.setattr(training, "train_piece", begin)
+    monkeypatch.setattr(training, "is_busy", lambda _: next(busy, False))  # free, then taken while it began
+    assert train_runs(study, StopRequest()) == {} and began[:4] == ["base-3"] * 4
 
 
 def test_a_process_that_ends_well_but_comes_no_further_is_not_started_for_ever(tmp_path, monkeypatch):

@@ -28,10 +28,6 @@ class AnalysedGame(NamedTuple):
     best: tuple[str, ...]  # UCI, [n + 1]; "" where the game is over
     analyst: str
 
-    @property
-    def white_begins(self) -> bool:
-        return self.record.start_fen.split()[1] == "w"
-
 
 class Judgement(NamedTuple):
     """The name and signs of a move that loses `least` percent of winning chances or more."""
@@ -53,7 +49,7 @@ def judgements(game: AnalysedGame) -> list[Judgement | None]:
     """The Judgement of each move, [n]; None if it lost little, or is the analyst's own choice."""
     found = []
     for ply, move in enumerate(game.record.moves):
-        lost = (game.chances[ply] - game.chances[ply + 1]) * (1 if (ply % 2 == 0) == game.white_begins else -1)
+        lost = (game.chances[ply] - game.chances[ply + 1]) * (1 if (ply % 2 == 0) == game.record.white_begins else -1)
         judgement = next((judgement for judgement in JUDGEMENTS if lost >= judgement.least), None)
         found.append(None if move == game.best[ply] else judgement)
     return found

@@ -76,6 +76,10 @@ class GameRecord:
     headers: Mapping[str, str] = field(default_factory=dict)  # other tags: White, Black, Round, ...
     notes: tuple[MoveNote, ...] = ()  # of the first moves, in their order; of those without nothing is known
 
+    @property
+    def white_begins(self) -> bool:
+        return self.start_fen.split()[1] == "w"
+
 
 def record_game(
     game: Game,

@@ -56,9 +56,8 @@ def check_records(game: Game, records: Sequence[GameRecord], with_states: bool =
     """The RuleChecks of up to ROWS games of one board, whose moves python-chess has found legal."""
     edges = np.full((max((len(r.moves) for r in records), default=0) // PLIES * PLIES + PLIES, ROWS), NONE, np.int16)
     for row, record in enumerate(records):
-        white_begins = record.start_fen.split()[1] == "w"
         edges[: len(record.moves), row] = [
-            edges_by_uci(game.name, (ply % 2 == 0) == white_begins).get(uci.removesuffix("q"), OFF_BOARD)
+            edges_by_uci(game.name, (ply % 2 == 0) == record.white_begins).get(uci.removesuffix("q"), OFF_BOARD)
             for ply, uci in enumerate(record.moves)
         ]
     states, parts = from_fens(game, pad_rows([record.start_fen for record in records], ROWS)), []

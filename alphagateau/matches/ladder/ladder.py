@@ -128,7 +128,8 @@ def _seated(
         if len(players) < 2:
             left = "1 player is" if len(players) == 1 else f"{len(players)} players are"
             raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
-        if ladder.anchor and ladder.anchor not in (*names, UCI_ELO):
+        levels = [UCI_ELO for name in names if f"{UCI_ELO}=" in name]
+        if ladder.anchor and ladder.anchor not in (*names, *levels):
             raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
         openings = open_openings(game, openings_file, ladder.opening_plies, ladder.seed)
         protocol = write_protocol(game, openings)

@@ -39,6 +39,8 @@ def check_openings(ladder: LadderConfig, openings: NumberedOpenings, players: Se
     which, parts = part_of(ladder)
     num_needed = which + parts * (games_a_meeting(ladder) // 2 - 1) + 1
     num_openings = count_openings(openings, num_needed)
+    if not num_openings:
+        raise LadderGamesError(f"there is no opening ({openings.name}): ask for fewer opening_plies")
     if num_openings == num_needed or all(map(is_random, itertools.combinations(players, 2))):
         return []
     found = f"{counted(num_openings, 'opening')} here ({openings.name}), {num_needed} are needed for a meeting"

@@ -44,9 +44,9 @@ def make_square_heads(game: Game, config) -> SquareHeads:
     )
 
 
-def head_weights(net: SquareHeads, d: int) -> Params:
+def head_weights(net: SquareHeads) -> Params:
     """The weights of all heads, by name."""
-    config = net.config
+    config, d = net.config, net.config.hidden_size
     one, promotion = dense(VALUE_SIZE, 1), Weight((PROMOTIONS, d), GLOROT)
     if config.value_pooling == "attention":
         value = {"token": dense(d, d), "a": Weight((d, 1), GLOROT), "hidden": dense(d, VALUE_SIZE)}

@@ -54,7 +54,7 @@ def make_chessformer(game: Game, config) -> Network:
 
     def init(key: jax.Array) -> Variables:
         weights = {f"block{i}": layer_weights(net) for i in range(config.num_blocks)}
-        weights |= input_weights(config, game.num_squares) | {"heads": head_weights(heads, config.hidden_size)}
+        weights |= input_weights(config, game.num_squares) | {"heads": head_weights(heads)}
         return {"params": draw(key, weights)}
 
     def apply(variables: Variables, positions: Position, train: bool = False, axis_name: str | None = None) -> Outputs:

@@ -6,7 +6,6 @@ All values are white's, in [-1, 1], as the value bar shows them.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import anyio
@@ -14,7 +13,7 @@ import chess
 import jax
 import numpy as np
 
-from alphagateau.games.notation import edge_to_uci, legal_moves, outcome, to_board
+from alphagateau.games.notation import edge_to_uci, edges_by_uci, legal_moves, outcome, to_board
 from alphagateau.games.rules import Game
 from alphagateau.games.state import State, pad_rows, stack_rows
 from alphagateau.games.variants import get_game
@@ -152,7 +151,8 @@ def attended(engine: Engine, request: GameRequest) -> dict[str, Any]:
     thinker = engine.thinker
     state = replay(thinker, request.fen, request.moves).state
     weights = np.asarray(engine.attend(thinker.tree.variables, state))
-    names = (pair_names if engine.heads else edge_names)(thinker.game.name, int(state.color) == 0)
+    name, is_white = thinker.game.name, int(state.color) == 0  # each edge as UCI, a plain one without its promotion
+    names = pair_names(name, is_white) if engine.heads else list(edges_by_uci(name, is_white))
     return {"edges": names, "layers": np.rint(weights * 10_000).astype(int).tolist(), "heads": engine.heads}
 
 
@@ -162,11 +162,3 @@ def pair_names(game_name: str, is_white: bool) -> list[str]:
     ranks = range(1, size + 1) if is_white else range(size, 0, -1)
     squares = [f"{file}{rank}" for file in "abcdefgh"[:size] for rank in ranks]
     return [key + query for query in squares for key in squares]
-
-
-def edge_names(game_name: str, is_white: bool) -> list[str]:
-    """Each edge as UCI, seen by the player to move; a plain edge names no promotion."""
-    game = get_game(game_name)
-    board = game.board_class(None)
-    board.turn = is_white
-    return list(map(partial(edge_to_uci, game, board), range(game.num_edges)))

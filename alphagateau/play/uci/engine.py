@@ -206,7 +206,7 @@ def _new_game(session: Session, job: Job) -> None:
 
 
 def _set_option(session: Session, job: Job) -> None:
-    name, value = read_option(" " + " ".join(job.words))
+    name, value = read_option(" ".join(job.words))
     if name == "Device":
         from alphagateau.play.thinking import find_device
 

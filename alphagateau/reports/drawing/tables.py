@@ -96,8 +96,9 @@ def _cell(value: Any) -> Cell:
         return value
     if value is None:
         return Cell(UNKNOWN, math.nan)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return Cell(_shown(value), value if is_number else None)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Cell(_shown(value))
+    return Cell(_shown(value), value if abs(value) < MAX_NUMBER else math.nan)
 
 
 def in_form(value: float, form: str) -> str:

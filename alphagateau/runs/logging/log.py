@@ -47,6 +47,7 @@ MEANING = {
     "train/policy_kl": "policy loss - target entropy, nats: what the network still has to learn of the search",
     "train/value_accuracy": "decisive frames whose winner the value names",
     "train/value_error": "mean |value - target| of frames whose value is known",
+    "train/calibration_error": "mean |predicted - observed| value",
     "train/gradient_norm": "global L2 norm, mean over the steps",
     "train/update_norm": "global L2 norm of a step, mean over the steps",
     "train/weight_norm": "global L2 norm, mean over the steps",
@@ -88,12 +89,15 @@ def _is_value(name: str, value: Any) -> bool:
     """Whether a metric may have this value, in a file that anybody may have written."""
     if name == "train/calibration":
         rows = value if isinstance(value, list) else [()]
-        return all(isinstance(row, list) and [isinstance(x, int | float) for x in row] == [True] * 3 for row in rows)
+        return all(isinstance(row, list) and [*map(_is_number, row)] == [True] * 3 for row in rows)
     if isinstance(value, list):  # of a plug-in's loss
         ours = ("time/", "energy/", "selfplay/", "train/steps", "train/board_steps")
         return name not in MEANING and not name.startswith(ours)
-    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
-    return is_number and (name != "train/steps" or math.isfinite(value))
+    return _is_number(value) and (name != "train/steps" or math.isfinite(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 class MetricsLog(NamedTuple):

@@ -54,7 +54,7 @@ def make_evaluate(game: Game, network: Network) -> Evaluate:
     return jax.jit(evaluate)
 
 
-def make_root_evaluate(game: Game, search: Search) -> Evaluate:
+def make_root_evaluate(search: Search) -> Evaluate:
     """Makes the evaluation, for `start_tree`, of one State by a player without a growing tree.
 
     The value is NaN if the player's move is not legal. Where it values moves, priors are the softmax of these values,

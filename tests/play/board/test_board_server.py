@@ -271,6 +271,7 @@ def test_a_saved_game_says_who_played_and_what_was_thought(port: int):
     assert '[White "0"]' in named and "WhiteWeights" not in named  # whose name is a number is no checkpoint
     for values in ([0.1] * 3, [1.5], [float("nan")]):
         assert "expected one in [-1, 1] a move" in said(ask(port, "/write-pgn", asked | {"values": values}))
+    assert "values must be an array of numbers" in said(ask(port, "/write-pgn", asked | {"values": ["x"]}))
 
 
 def test_the_view_is_the_networks(port: int):

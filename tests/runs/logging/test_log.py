@@ -53,6 +53,8 @@ def test_whole_numbers_are_written_in_full_and_others_in_six_digits(tmp_path):
         {"train/board_steps/chess": [1]},
         {"train/steps": 10**400},
         {"time/selfplay": 10**400},
+        {"train/calibration_error": [1]},
+        {"train/calibration": [[10**400, 0.5, 0.2]]},
     ],
 )
 def test_values_that_no_run_writes_are_passed_over(tmp_path, wrong):

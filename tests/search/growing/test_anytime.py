@@ -102,7 +102,7 @@ def test_the_move_of_a_search_is_played_whatever_the_priors_or_equal_values_say(
         found = SearchOutput(states.legal_edges[:, 3], jnp.exp(logits), logits, jnp.zeros(1), jnp.zeros(1))
         return found._replace(move_values=worth)
 
-    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
+    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(search))
     assert lines(tree, 1)[0].edges == (int(gardner.init().legal_edges[3]),)
 
 
@@ -115,7 +115,7 @@ def test_a_move_that_a_search_has_not_looked_at_has_the_positions_value(gardner:
         found = SearchOutput(states.legal_edges[:, 3], jnp.exp(logits), logits, jnp.zeros(1), jnp.full(1, 0.25))
         return found._replace(move_values=worth)
 
-    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
+    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(search))
     assert sorted({line.value for line in lines(tree, 9)}) == [0.25, 0.5]
 
 
@@ -126,7 +126,7 @@ def test_the_value_of_a_search_whose_move_is_not_legal_is_none(gardner: Game, tr
         logits = jnp.where(states.legal_edges >= 0, 0.0, ILLEGAL)
         return SearchOutput(jnp.zeros(1, jnp.int16), jnp.exp(logits), logits, jnp.zeros(1), jnp.zeros(1))
 
-    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(gardner, search))
+    start_tree(tree, gardner.init(), evaluate=make_root_evaluate(search))
     assert np.isnan(tree.values[0])
 
 

@@ -146,10 +146,13 @@ def test_what_is_said_of_boards_and_of_all_by_hand():
     assert found == {"train/loss": 2, "train/loss/a": 2, "train/loss/b": 2} | of_boards
     a = {"selfplay/games": 3, "selfplay/draw_rate": 1.0, "selfplay/plies": 30, "selfplay/moves_per_second": 30.0}
     b = {"selfplay/games": 1, "selfplay/draw_rate": 0.0, "selfplay/plies": 10, "selfplay/moves_per_second": 5.0}
-    said = over_boards({"a": a | {"search/target_noise": 1.0}, "b": b | {"search/target_noise": 2.0}})
+    a |= {"selfplay/simulations_per_second": 480.0, "search/target_noise": 1.0}
+    b |= {"selfplay/simulations_per_second": 20.0, "search/target_noise": 2.0}
+    said = over_boards({"a": a, "b": b})
     assert (said["selfplay/games"], said["selfplay/plies"], said["selfplay/draw_rate"]) == (4, 40, 0.75)
     assert said["search/target_noise"] == 1.25  # by plies
     assert said["selfplay/moves_per_second"] == 40 / 3  # 1 s, then 2
+    assert said["selfplay/simulations_per_second"] == (480 + 2 * 20) / 3
     assert said["selfplay/draw_rate/b"] == 0 and said["selfplay/games/a"] == 3
     assert math.isnan(over_boards({"a": a | {"selfplay/moves_per_second": 0.0}})["selfplay/moves_per_second"])
 
