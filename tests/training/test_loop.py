@@ -353,6 +353,17 @@ def test_network_from_init_takes_the_network_of_the_source(whole_run, tmp_path, 
     assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
 
 
+def test_a_run_knows_what_it_reads_by_its_hash(tmp_path):
+    """Its labels were known so, not the positions in which its games begin."""
+    starts = tmp_path / "starts.fen"
+    starts.write_text("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1\n")
+    experiment = read_experiment("smoke", [f"--selfplay.starts={starts}"])
+    before = loop.source_hash(experiment)
+    starts.write_text("rnbqk/ppppp/5/PPPPP/RNBQK b - - 0 1\n")
+    assert before is not None and before != loop.source_hash(experiment)
+    assert loop.source_hash(read_experiment("smoke", [])) is None
+
+
 def test_a_run_whose_checkpoints_cannot_be_read_does_not_begin(tmp_path, monkeypatch, capfd):
     """It was trained to its end, and the match at the end found nothing to play."""
 
