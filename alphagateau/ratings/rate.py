@@ -116,11 +116,16 @@ def anchors_of(players: Sequence[str], anchor: str, anchor_rating: float) -> tup
     """The places and ratings of the players whose mean rating is known; see `rate`. Raises ResultsError."""
     if anchor in players:
         return np.array([players.index(anchor)]), np.array([anchor_rating])
-    levels = {k: float(found[1]) for k, name in enumerate(players) if (found := re.search(f"{UCI_ELO}=(\\d+)", name))}
+    levels = levels_of(players)
     if anchor != UCI_ELO or not levels:
         hint = f", nor has one of them {UCI_ELO}=LEVEL in its name" if anchor == UCI_ELO else ""
         raise ResultsError(f"anchor {anchor!r} is not one of the {len(players)} players{hint}")
     return np.array([*levels]), np.array([*levels.values()])
+
+
+def levels_of(players: Sequence[str]) -> dict[int, float]:
+    """The levels of UCI_Elo that engines have in their names, by their places among the players."""
+    return {k: float(found[1]) for k, name in enumerate(players) if (found := re.search(f"{UCI_ELO}=(\\d+)", name))}
 
 
 def flags_of(notes: Sequence[Note], players: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -134,7 +134,10 @@ def begin(
 
 
 def source_hash(experiment: Experiment) -> str | None:
-    """The hash of the labels' manifest, which shards have not, or of the positions of `selfplay.starts`, if any."""
+    """The hash of the labels' manifest, which shards have not, or of the positions of `selfplay.starts`, if any.
+
+    run.json has it as `labels`.
+    """
     if experiment.data:
         path = Path(experiment.data.path) / "manifest.json"
     elif not experiment.selfplay or experiment.selfplay.starts == "none":

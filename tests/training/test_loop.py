@@ -19,6 +19,7 @@ from stopping import StopAfter, make_trainers_once
 
 from alphagateau import config
 from alphagateau.commands import info
+from alphagateau.commands import train as train_command
 from alphagateau.commands.main import main
 from alphagateau.distributed import processes
 from alphagateau.distributed.mesh import make_mesh
@@ -343,12 +344,20 @@ def test_weights_that_fit_but_were_learnt_by_another_network_are_said(whole_run,
     assert said + 'network.neighbors is "incoming", not "outgoing"' in capfd.readouterr().err
 
 
-def test_network_from_init_takes_the_network_of_the_source(whole_run, tmp_path, capfd):
+def test_network_from_init_takes_the_network_of_the_source(whole_run, tmp_path, monkeypatch, capfd):
     options = ["--num-iterations", "1", "--network.hidden-size", "16", "--network-from-init"]
     assert train(tmp_path, *options) == 2
     assert "--network-from-init needs --init-from" in capfd.readouterr().err
+    sizes: list[int] = []  # of the networks whose FLOPs are counted
+
+    def check(folder, budget, experiment):
+        sizes.append(experiment.network.hidden_size)
+        return lambda: None
+
+    monkeypatch.setattr(train_command, "make_budget_check", check)
     for _ in range(2):  # the second goes on with the run, as the same command does
-        assert train(tmp_path, *options, "--init-from", str(whole_run)) == 0
+        assert train(tmp_path, *options, "--init-from", str(whole_run), "--until", "flops=1e15") == 0
+    assert sizes == [8, 8]
     assert config.load(tmp_path / "smoke" / "config.toml").network.hidden_size == 8
     assert weights(tmp_path / "smoke", "0") == weights(whole_run, "4")
 

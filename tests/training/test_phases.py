@@ -85,3 +85,6 @@ def test_a_run_says_which_program_it_waits_for_once_and_of_none_that_is_ready():
     for _ in range(2):
         advance(made, *advance(made, STATE, Progress()))
     assert said[1:] == ["compiling selfplay, program 1 of 2", "compiling train, program 2 of 2"]
+    reading = Phase("read", lambda _: 1, lambda state, *_: state)
+    advance(compile_all((reading, phases[1]), STATE, False, hear, Timer({})), STATE, Progress())
+    assert len(said) == 3  # reading has no program

@@ -34,7 +34,7 @@ from alphagateau.matches.ladder.rounds import Callbacks, Table, play_rounds
 from alphagateau.matches.specs import PlayerSpec, board_of, read_spec
 from alphagateau.ratings.curves import Curves
 from alphagateau.ratings.pool import rate_by_pool
-from alphagateau.ratings.rate import UCI_ELO, Ratings, rate
+from alphagateau.ratings.rate import UCI_ELO, Ratings, levels_of, rate
 from alphagateau.ratings.results import Results
 from alphagateau.ratings.results_files import find_replays
 
@@ -128,8 +128,8 @@ def _seated(
         if len(players) < 2:
             left = "1 player is" if len(players) == 1 else f"{len(players)} players are"
             raise MissingPlayers(f"{left} left on {board}, expected two or more{why}")
-        levels = [UCI_ELO for name in names if f"{UCI_ELO}=" in name]
-        if ladder.anchor and ladder.anchor not in (*names, *levels):
+        has_anchor = ladder.anchor in ("", *names) or (ladder.anchor == UCI_ELO and levels_of(names))
+        if not has_anchor:
             raise MissingPlayers(f"anchor {ladder.anchor!r} is not a player on {board}: {', '.join(names)}{why}")
         openings = open_openings(game, openings_file, ladder.opening_plies, ladder.seed)
         protocol = write_protocol(game, openings)

@@ -13,7 +13,7 @@ from alphagateau.matches.ladder.meetings import NumberedOpenings, count_openings
 from alphagateau.matches.players import Player
 from alphagateau.ratings.pairing import ANYBODY, Pairing, PairingRules, informative_pairings, paper_pairings
 from alphagateau.ratings.pool import UNFITTED, Pool, bracket_pairings
-from alphagateau.ratings.rate import UCI_ELO, rate
+from alphagateau.ratings.rate import UCI_ELO, levels_of, rate
 from alphagateau.ratings.results import Results, games_between, restrict
 
 
@@ -95,7 +95,7 @@ def _is_precise(ladder: LadderConfig, standing: Standing) -> bool:
     if not ladder.target_error or standing.pool:
         return False
     results = restrict(standing.results, standing.names)
-    has_levels = ladder.anchor == UCI_ELO and any(f"{UCI_ELO}=" in name for name in standing.names)
+    has_levels = ladder.anchor == UCI_ELO and levels_of(standing.names)
     anchor = UCI_ELO if has_levels else _anchor(ladder, standing)
     ratings = rate(results, ladder.method, anchor, curves=standing.rules.curves)
     return not ratings.component.any() and bool(ratings.standard_error.max() <= ladder.target_error)

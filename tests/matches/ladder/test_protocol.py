@@ -16,6 +16,7 @@ from alphagateau.games.rules import Game
 from alphagateau.games.small_boards import board_class
 from alphagateau.games.variants import get_game
 from alphagateau.matches.ladder import ladder as ladders
+from alphagateau.matches.ladder import meetings
 from alphagateau.matches.ladder.games import LadderGamesError, key_of, read_games, read_records
 from alphagateau.matches.ladder.ladder import merge_ladders, play_ladder
 from alphagateau.matches.ladder.meetings import count_openings, open_openings, take_openings
@@ -148,6 +149,13 @@ def test_too_few_openings_are_said_before_the_first_game(matching, seat, tmp_pat
     with pytest.raises(LadderGamesError, match=r"^7 openings here \(1 random plies, seed 0\), 8 are needed") as error:
         played(tmp_path, opening_plies=1, games_per_pair=16, matching=matching)
     assert "more opening_plies, or noise" in str(error.value) and not (tmp_path / "games.jsonl").exists()
+
+
+def test_without_any_opening_no_ladder_begins(seat, tmp_path, monkeypatch):
+    """Of a plug-in's board; among players of noise it ended in a division by nothing."""
+    monkeypatch.setattr(meetings, "random_openings", lambda *_: iter(()))
+    with pytest.raises(LadderGamesError, match=r"^there is no opening .*: ask for fewer opening_plies$"):
+        played(tmp_path)
 
 
 def test_an_informative_ladder_plays_no_opening_twice(seat, tmp_path):
@@ -284,6 +292,8 @@ def test_players_that_the_ladder_does_not_name_are_named_and_not_counted(seat, t
 def test_an_anchor_that_is_no_player_is_said_before_the_first_game(seat, tmp_path):
     with pytest.raises(LadderGamesError, match=r"^anchor 'd' is not a player on gardner_chess: a, b, c$"):
         played(tmp_path, anchor="d")
+    with pytest.raises(LadderGamesError, match=r"^anchor 'UCI_Elo' is not a player"):  # nor has one such a level
+        played(tmp_path, anchor="UCI_Elo")
     assert not (tmp_path / "games.jsonl").exists()
 
 

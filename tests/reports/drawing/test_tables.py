@@ -24,6 +24,8 @@ def test_table_marks_numbers_and_refuses_a_short_row():
     markup = drawn("parts.html", "table", tables.table(["a", "b"], [["window_256_1m/1000", 2.5], [None, None]]))
     assert '<td>window_256_<wbr>1m/<wbr>1000</td><td data-order="2.5">2.5</td>' in markup
     assert '<td>–</td><td data-order="nan">–</td>' in markup  # each aligned as its column
+    ((huge,), (small,)) = tables.table(["a"], [[10**400], [1]]).rows  # of a file that anybody may have written
+    assert (huge.text, small.order) == ("–", 1) and math.isnan(huge.order or 0)
     with pytest.raises(ValueError, match="shorter"):
         tables.table(["a", "b"], [["x"]])
 

@@ -92,6 +92,12 @@ def test_any_run_record_is_one_or_is_refused_in_one_sentence(tmp_path_factory, c
         assert "run.json is damaged" in str(error) and "\n" not in str(error)
 
 
+def test_a_run_record_that_cannot_be_read_is_not_called_damaged(tmp_path):
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(run_folder.RunError, match=r"run.json: Is a directory$"):
+        run_record.read_record(tmp_path)
+
+
 @fuzzed(300)
 @given(st.binary(max_size=30) | st.sampled_from([b"{}", b"[]", b'{"scores": 1}', b"[" * 9999, b'{"scores": [1]}']))
 def test_any_final_results_are_results_or_none(tmp_path_factory, content):
